@@ -34,8 +34,10 @@ class UniqueFd {
 // ENOSPC/EDQUOT -> ResourceExhausted, anything else -> Internal.
 absl::Status ErrnoStatus(int error, std::string_view what);
 
+// Regular files only (InvalidArgument for a pipe or device, which could block); OutOfRange above max_bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes = size_t{1} << 30);
-// Write to PATH.tmp-PID, fsync, rename over PATH, fsync the folder: after a crash PATH holds the old content or the new.
+// Write to PATH.tmp-PID-N, fsync, rename over PATH, fsync the folder: after a crash PATH holds the old content or the
+// new.
 absl::Status WriteFileAtomic(const std::string& path, std::string_view content, int mode = 0600);
 // Makes the folder and its parents (mode 0700 for each made).
 absl::Status MakeFolders(const std::string& path);
@@ -46,11 +48,12 @@ absl::Status RemoveTree(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 bool Exists(const std::string& path);
 
-// Opens (makes, mode 0600) PATH and takes an exclusive flock without waiting. Unset: another open file holds it. The lock is
-// held until every descriptor that came from this open (by dup, fork or spawn) is closed.
+// Opens (makes, mode 0600) PATH and takes an exclusive flock without waiting. Unset: another open file holds it. The
+// lock is held until every descriptor that came from this open (by dup, fork or spawn) is closed.
 absl::StatusOr<std::optional<UniqueFd>> TryLockFile(const std::string& path);
 
-// Writes all of it, retrying short writes and EINTR.
+// Writes all of it, retrying short writes and EINTR, waiting when the descriptor is non-blocking and full. Programs
+// ignore SIGPIPE (InitLogging does that).
 absl::Status WriteAll(int fd, std::string_view data);
 
 // $DDPD_HOME, or ~/.local/state/ddpd.

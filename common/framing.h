@@ -2,6 +2,7 @@
 #ifndef DDP_COMMON_FRAMING_H_
 #define DDP_COMMON_FRAMING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -10,8 +10,8 @@
 
 namespace ddp {
 
-// A job id: 12 characters of Crockford base32 in lower case, the first 8 of them the time in units of 64 ms, the rest from
-// `random` (20 bits). Later ids sort later (ids of the same 64 ms in any order).
+// A job id: 12 characters of Crockford base32 in lower case, the first 8 of them the time in units of 64 ms, the rest
+// from `random` (20 bits). Later ids sort later (ids of the same 64 ms in any order).
 std::string MakeJobId(absl::Time now, uint64_t random);
 // True for 1 to 12 characters of the job-id alphabet: an id or a prefix of one. Anything else never reaches a path.
 bool IsJobIdPrefix(std::string_view text);

@@ -18,8 +18,8 @@ namespace ddp {
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is the path of the executable
   std::vector<std::string> environment;  // "NAME=value", complete: nothing is inherited
-  // (descriptor here, number there). Every other descriptor is closed in the child. 0, 1 and 2 that are not named become
-  // /dev/null.
+  // (descriptor here, number there). Every other descriptor is closed in the child. 0, 1 and 2 that are not named
+  // become /dev/null.
   std::vector<std::pair<int, int>> fds;
   bool new_session = false;        // setsid: survives the terminal and signals to our group
   bool new_process_group = false;  // leader of its own group
@@ -46,8 +46,9 @@ struct ExitStatus {
 // Reaps the child. Blocks until it ends when `wait`; otherwise unset while it lives.
 std::optional<ExitStatus> Reap(pid_t pid, bool wait);
 
-// Runs to the end: writes `input` to its standard input, collects at most max_output bytes of its standard output (more is
-// an error), leaves its standard error to `stderr_text` (at most 64 KiB kept). Kills it at the deadline: DeadlineExceeded.
+// Runs to the end: writes `input` to its standard input, collects at most max_output bytes of its standard output (more
+// is an error), leaves its standard error to `stderr_text` (at most 64 KiB kept). Kills it at the deadline:
+// DeadlineExceeded.
 struct RunResult {
   ExitStatus status;
   std::string stdout_text;

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define DDP_RETURN_IF_ERROR(expr)                        \
-  do {                                                   \
+#define DDP_RETURN_IF_ERROR(expr)                                                 \
+  do {                                                                            \
     if (absl::Status ddp_status_ = (expr); !ddp_status_.ok()) return ddp_status_; \
   } while (false)
 

@@ -8,7 +8,8 @@
 
 namespace ddp {
 
-// Control characters and DEL as \n, \t, \xNN; backslash as \\; everything else (UTF-8) as it is.
+// Control characters (DEL and U+0080 to U+009F too) and bytes that are not UTF-8 as \n, \t, \xNN; backslash as \\;
+// everything else as it is.
 std::string EscapeControls(std::string_view text);
 // The candidate with the smallest edit distance, if that is at most 3 and less than half of the word; else "".
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
