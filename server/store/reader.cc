@@ -1,0 +1,131 @@
+#include "server/store/reader.h"
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "server/store/convert.h"
+
+namespace ddp {
+namespace {
+
+absl::Status Parse(std::string_view bytes, google::protobuf::MessageLite& message, std::string_view what) {
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the store holds an unreadable ", std::string(what)));
+}
+
+int64_t Limit(uint64_t seq) { return seq > INT64_MAX ? INT64_MAX : static_cast<int64_t>(seq); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reader>> Reader::Make(Database database) {
+  std::unique_ptr<Reader> reader(new Reader(std::move(database)));
+  DDP_RETURN_IF_ERROR(reader->Prepare());
+  return reader;
+}
+
+absl::Status Reader::Prepare() {
+  std::lock_guard lock(mutex_);
+  DDP_RETURN_IF_ERROR(database_.Execute("PRAGMA query_only=ON"));
+  DDP_ASSIGN_OR_RETURN(jobs_, database_.Prepare("SELECT * FROM jobs ORDER BY id"));
+  DDP_ASSIGN_OR_RETURN(attempts_, database_.Prepare("SELECT attempt, secret, acked_seq FROM attempts WHERE job_id=?1 "
+                                                    "ORDER BY number"));
+  DDP_ASSIGN_OR_RETURN(
+      events_, database_.Prepare("SELECT event FROM events WHERE job_id=?1 AND seq>?2 AND seq<=?3 ORDER BY seq"));
+  DDP_ASSIGN_OR_RETURN(chunks_,
+                       database_.Prepare("SELECT seq, attempt, start_step, batch FROM metric_chunks WHERE job_id=?1 "
+                                         "AND seq>?2 AND seq<=?3 ORDER BY seq"));
+  DDP_ASSIGN_OR_RETURN(last_chunk_, database_.Prepare("SELECT max(seq) FROM metric_chunks WHERE job_id=?1"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<JobRecord>> Reader::Jobs() {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { jobs_.Reset(); });
+  std::vector<JobRecord> records;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, jobs_.Step());
+    if (!row) return records;
+    JobRecord record;
+    v1::Job& job = record.job;
+    job.set_id(std::string(jobs_.Bytes(0)));
+    record.request_id = std::string(jobs_.Bytes(1));
+    record.spec_hash = std::string(jobs_.Bytes(2));
+    DDP_RETURN_IF_ERROR(Parse(jobs_.Bytes(3), *job.mutable_spec(), "spec"));
+    job.set_parent_id(std::string(jobs_.Bytes(4)));
+    record.init_path = std::string(jobs_.Bytes(5));
+    job.set_state(static_cast<v1::JobState>(jobs_.Int(6)));
+    job.set_state_reason(std::string(jobs_.Bytes(7)));
+    *job.mutable_create_time() = FromMicros(jobs_.Int(8));
+    *job.mutable_update_time() = FromMicros(jobs_.Int(9));
+    if (const int64_t end = jobs_.Int(10); end != 0) *job.mutable_end_time() = FromMicros(end);
+    DDP_RETURN_IF_ERROR(Parse(jobs_.Bytes(11), *job.mutable_progress(), "progress"));
+    job.set_restarts(static_cast<int>(jobs_.Int(12)));
+    record.failures_in_row = static_cast<int>(jobs_.Int(13));
+    job.set_checkpoint_step(jobs_.Int(14));
+    if (const std::string_view failure = jobs_.Bytes(15); !failure.empty()) {
+      DDP_RETURN_IF_ERROR(Parse(failure, *job.mutable_failure(), "failure"));
+    }
+    record.slots = SplitSlots(std::string(jobs_.Bytes(16)));
+    record.last_event = static_cast<uint64_t>(jobs_.Int(17));
+    DDP_RETURN_IF_ERROR(ReadAttempts(record));
+    records.push_back(std::move(record));
+  }
+}
+
+absl::Status Reader::ReadAttempts(JobRecord& record) {
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { attempts_.Reset(); });
+  attempts_.BindText(1, record.job.id());
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, attempts_.Step());
+    if (!row) return absl::OkStatus();
+    DDP_RETURN_IF_ERROR(Parse(attempts_.Bytes(0), *record.job.add_attempts(), "attempt"));
+    record.secret = std::string(attempts_.Bytes(1));
+    record.acked_seq = static_cast<uint64_t>(attempts_.Int(2));
+  }
+}
+
+absl::StatusOr<std::vector<v1::JobEvent>> Reader::Events(const std::string& job_id, uint64_t after, uint64_t up_to) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { events_.Reset(); });
+  events_.BindText(1, job_id);
+  events_.BindInt(2, Limit(after));
+  events_.BindInt(3, Limit(up_to));
+  std::vector<v1::JobEvent> events;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, events_.Step());
+    if (!row) return events;
+    DDP_RETURN_IF_ERROR(Parse(events_.Bytes(0), events.emplace_back(), "event"));
+  }
+}
+
+absl::StatusOr<std::vector<MetricChunk>> Reader::Chunks(const std::string& job_id, uint64_t after, uint64_t up_to,
+                                                        size_t max_bytes) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { chunks_.Reset(); });
+  chunks_.BindText(1, job_id);
+  chunks_.BindInt(2, Limit(after));
+  chunks_.BindInt(3, Limit(up_to));
+  std::vector<MetricChunk> chunks;
+  size_t bytes = 0;
+  while (bytes < max_bytes || chunks.empty()) {
+    DDP_ASSIGN_OR_RETURN(const bool row, chunks_.Step());
+    if (!row) break;
+    MetricChunk& chunk = chunks.emplace_back();
+    chunk.seq = static_cast<uint64_t>(chunks_.Int(0));
+    chunk.attempt = static_cast<int32_t>(chunks_.Int(1));
+    chunk.start_step = chunks_.Int(2);
+    chunk.batch = std::string(chunks_.Bytes(3));
+    bytes += chunk.batch.size();
+  }
+  return chunks;
+}
+
+absl::StatusOr<uint64_t> Reader::LastChunk(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { last_chunk_.Reset(); });
+  last_chunk_.BindText(1, job_id);
+  DDP_RETURN_IF_ERROR(last_chunk_.Step().status());
+  return static_cast<uint64_t>(last_chunk_.Int(0));
+}
+
+}  // namespace ddp

@@ -1,0 +1,37 @@
+// What the store keeps of a job beside the public Job message.
+#ifndef DDP_SERVER_STORE_RECORDS_H_
+#define DDP_SERVER_STORE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ddp/v1/job.pb.h"
+
+namespace ddp {
+
+struct JobRecord {
+  v1::Job job;              // with its attempts, oldest first
+  std::string request_id;   // empty: the client gave none
+  std::string spec_hash;    // of the spec as the client sent it: tells a replay from a clash
+  std::string init_path;    // what init_from was resolved to; empty: none
+  int failures_in_row = 0;  // attempts that failed since the last progress (a new checkpoint)
+  std::vector<int> slots;   // held while the state holds slots
+  uint64_t last_event = 0;  // seq of the newest JobEvent
+
+  // Of the newest attempt.
+  std::string secret;      // empty once that attempt has ended
+  uint64_t acked_seq = 0;  // every runner event up to here is in the store
+};
+
+// Metric points of one runner event.
+struct MetricChunk {
+  uint64_t seq = 0;  // from 1 within the job
+  int32_t attempt = 0;
+  int64_t start_step = 0;  // of that attempt
+  std::string batch;       // a serialized v1::MetricBatch
+};
+
+}  // namespace ddp
+
+#endif  // DDP_SERVER_STORE_RECORDS_H_
