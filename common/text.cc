@@ -103,13 +103,16 @@ std::string NearestName(std::string_view word, const std::vector<std::string>& c
   return best ? *best : "";
 }
 
-bool IsValidUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+size_t FindInvalidUtf8(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t length = Utf8SequenceLength(text.substr(at));
+    if (length == 0) return at;
+    at += length;
   }
-  return true;
+  return std::string_view::npos;
 }
+
+bool IsValidUtf8(std::string_view text) { return FindInvalidUtf8(text) == std::string_view::npos; }
 
 }  // namespace ddp

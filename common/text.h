@@ -2,6 +2,7 @@
 #ifndef DDP_COMMON_TEXT_H_
 #define DDP_COMMON_TEXT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ std::string EscapeControls(std::string_view text);
 // The candidate with the smallest edit distance, if that is at most 3 and less than half of the word; else "".
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 bool IsValidUtf8(std::string_view text);
+// Index of the first byte that begins no valid UTF-8 sequence; npos: all is valid.
+size_t FindInvalidUtf8(std::string_view text);
 
 }  // namespace ddp
 

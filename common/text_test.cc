@@ -51,5 +51,11 @@ TEST(Utf8, RefusesOverlongSurrogatesAndCutSequences) {
   }
 }
 
+TEST(Utf8, FindsTheFirstInvalidByte) {
+  EXPECT_EQ(FindInvalidUtf8("größe"), std::string_view::npos);
+  EXPECT_EQ(FindInvalidUtf8("it\x92s \x93"), 2U);
+  EXPECT_EQ(FindInvalidUtf8("é\xE2\x82"), 2U);  // an unfinished sequence: where it begins
+}
+
 }  // namespace
 }  // namespace ddp

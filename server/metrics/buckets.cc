@@ -1,0 +1,66 @@
+#include "server/metrics/buckets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace ddp {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+v1::Bucket MakeBucket(absl::Span<const Point> points) {
+  double min = kNan;
+  double max = kNan;
+  double sum = 0;
+  int64_t finite = 0;
+  for (const Point& point : points) {
+    if (!std::isfinite(point.value)) continue;
+    min = finite == 0 ? point.value : std::min(min, point.value);
+    max = finite == 0 ? point.value : std::max(max, point.value);
+    sum += point.value;
+    ++finite;
+  }
+  v1::Bucket bucket;
+  bucket.set_first_step(points.front().step);
+  bucket.set_last_step(points.back().step);
+  bucket.set_min(min);
+  bucket.set_max(max);
+  bucket.set_first(points.front().value);
+  bucket.set_last(points.back().value);
+  bucket.set_mean(finite == 0 ? kNan : sum / static_cast<double>(finite));
+  bucket.set_count(static_cast<int64_t>(points.size()));
+  bucket.set_non_finite(static_cast<int64_t>(points.size()) - finite);
+  return bucket;
+}
+
+}  // namespace
+
+std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_buckets) {
+  std::vector<v1::Bucket> buckets;
+  const size_t count = std::min(points.size(), static_cast<size_t>(max_buckets));
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = points.size() * i / count;
+    const size_t end = points.size() * (i + 1) / count;
+    buckets.push_back(MakeBucket(points.subspan(begin, end - begin)));
+  }
+  return buckets;
+}
+
+v1::SeriesSummary Summarize(const std::string& series, absl::Span<const Point> points) {
+  v1::SeriesSummary summary;
+  summary.set_series(series);
+  summary.set_count(static_cast<int64_t>(points.size()));
+  summary.set_min(kNan);
+  summary.set_max(kNan);
+  if (points.empty()) return summary;
+  const v1::Bucket all = MakeBucket(points);
+  summary.set_last_step(all.last_step());
+  summary.set_last(all.last());
+  summary.set_min(all.min());
+  summary.set_max(all.max());
+  return summary;
+}
+
+}  // namespace ddp

@@ -1,0 +1,36 @@
+// The points of a job as one curve per series, although attempts may have trained some steps twice.
+#ifndef DDP_SERVER_METRICS_MERGED_VIEW_H_
+#define DDP_SERVER_METRICS_MERGED_VIEW_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ddp/v1/metric.pb.h"
+#include "ddp/v1/worker.pb.h"
+
+namespace ddp {
+
+struct Point {
+  int64_t step = 0;
+  double time = 0;
+  double value = 0;
+};
+
+// Fed with batches in the order in which they were stored. With the first batch of a later attempt, every point of
+// earlier attempts with a step above that attempt's start step is superseded, in all series. Not thread-safe.
+class MergedView {
+ public:
+  void Add(int32_t attempt, int64_t start_step, const v1::MetricBatch& batch);
+  // By series; each sorted by step, equal steps in the order of arrival. Ends the life of the view.
+  std::map<std::string, std::vector<Point>> Take() &&;
+
+ private:
+  int32_t attempt_ = 0;
+  std::map<std::string, std::vector<Point>> series_;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_SERVER_METRICS_MERGED_VIEW_H_

@@ -1,0 +1,41 @@
+// A store in a temporary folder with one job in it, for the tests in this room.
+#ifndef DDP_SERVER_METRICS_STORE_FIXTURE_H_
+#define DDP_SERVER_METRICS_STORE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/store/store.h"
+
+namespace ddp {
+
+inline constexpr char kJob[] = "0aaaaaaaaaaa";
+
+class StoreFixture : public ::testing::Test {
+ protected:
+  StoreFixture() {
+    std::string name = ::testing::TempDir() + "/metrics_test.XXXXXX";
+    folder_ = mkdtemp(name.data());
+    store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value();
+    JobRecord record;
+    record.job.set_id(kJob);
+    WriteBatch batch;
+    batch.PutJob(record);
+    EXPECT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
+  }
+  ~StoreFixture() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string folder_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_SERVER_METRICS_STORE_FIXTURE_H_

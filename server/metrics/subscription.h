@@ -1,0 +1,60 @@
+// One subscriber of a job's metrics.
+#ifndef DDP_SERVER_METRICS_SUBSCRIPTION_H_
+#define DDP_SERVER_METRICS_SUBSCRIPTION_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ddp/v1/metric.pb.h"
+#include "server/metrics/hub.h"
+#include "server/stream_step.h"
+
+namespace ddp {
+
+// Next() by one thread at a time; it may block on the store while it reads history. Leaves the hub when destroyed;
+// `wake` is not called after that. OutOfRange when the resume token is ahead of the job.
+class MetricSubscription {
+ public:
+  ~MetricSubscription();
+  absl::StatusOr<StreamStep> Next(v1::StreamMetricsResponse& out);
+
+ private:
+  friend class MetricHub;
+  MetricSubscription(MetricHub& hub, std::shared_ptr<MetricHub::Channel> channel, std::string job_id,
+                     uint64_t after_seq, std::function<void()> wake)
+      : hub_(hub),
+        channel_(std::move(channel)),
+        job_id_(std::move(job_id)),
+        cursor_(after_seq),
+        wake_(std::move(wake)) {}
+
+  // With the hub's mutex held.
+  void Push(const MetricHub::Batch& batch);
+  StreamStep NextLive(v1::StreamMetricsResponse& out);
+
+  // Joins the live side when nothing is left to read up to there. The seq to read up to otherwise.
+  absl::StatusOr<uint64_t> HistoryEnd();
+  absl::StatusOr<StreamStep> NextFromPage(v1::StreamMetricsResponse& out);
+
+  MetricHub& hub_;
+  const std::shared_ptr<MetricHub::Channel> channel_;  // null: the job had ended before
+  const std::string job_id_;
+  uint64_t cursor_;  // newest seq handed out
+  const std::function<void()> wake_;
+  std::deque<MetricChunk> page_;
+
+  // Guarded by the hub's mutex.
+  bool live_ = false;
+  std::deque<MetricHub::Batch> queue_;
+  uint64_t lagged_from_ = 0;  // 0: nothing was skipped
+  uint64_t lagged_to_ = 0;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_SERVER_METRICS_SUBSCRIPTION_H_

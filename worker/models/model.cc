@@ -1,0 +1,52 @@
+#include "worker/models/model.h"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+namespace ddp {
+
+std::vector<at::Tensor> Model::tensors() const {
+  std::vector<at::Tensor> all;
+  all.reserve(parameters_.size());
+  for (const auto& [name, tensor] : parameters_) all.push_back(tensor);
+  return all;
+}
+
+int64_t Model::parameter_count() const {
+  int64_t n = 0;
+  for (const auto& [name, tensor] : parameters_) n += tensor.numel();
+  return n;
+}
+
+void Model::MoveTo(at::Device device) {
+  for (auto& [name, tensor] : parameters_) {
+    if (tensor.device() == device) continue;
+    tensor = tensor.detach().to(device).set_requires_grad(true);
+  }
+}
+
+size_t Model::Add(std::string name, at::Tensor values) {
+  parameters_.emplace_back(std::move(name), values.set_requires_grad(true));
+  return parameters_.size() - 1;
+}
+
+at::Tensor UniformInit(at::IntArrayRef shape, double bound, const at::Generator& generator) {
+  return at::empty(shape, at::kFloat).uniform_(-bound, bound, generator);
+}
+
+at::Tensor NormalInit(at::IntArrayRef shape, double std, const at::Generator& generator) {
+  return at::empty(shape, at::kFloat).normal_(0, std, generator);
+}
+
+LossSums ClassificationSums(const at::Tensor& logits, const at::Tensor& labels) {
+  return {.loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum),
+          .correct = logits.detach().argmax(1).eq(labels).sum(),
+          .count = labels.size(0)};
+}
+
+LossSums RegressionSums(const at::Tensor& predictions, const at::Tensor& targets) {
+  return {.loss = at::mse_loss(predictions, targets, at::Reduction::Sum), .count = targets.size(0)};
+}
+
+}  // namespace ddp

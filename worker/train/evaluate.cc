@@ -1,0 +1,49 @@
+#include "worker/train/evaluate.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ddp {
+
+namespace {
+// Samples of one round over all ranks: between rounds the ranks agree on stopping, so a round is well under a second.
+constexpr int64_t kRoundSamples = 2048;
+}  // namespace
+
+std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
+                                   const std::function<bool()>& should_stop) {
+  at::NoGradGuard no_grad;
+  double loss = 0;
+  double correct = 0;
+  double count = 0;
+  bool has_accuracy = false;
+  for (int64_t begin = 0; begin < n; begin += kRoundSamples) {
+    const int64_t end = std::min(n, begin + kRoundSamples);
+    std::vector<int64_t> share;
+    for (int64_t i = begin + group.rank(); i < end; i += group.world_size()) share.push_back(i);
+    std::array<double, 5> sums{0, 0, 0, should_stop() ? 1.0 : 0.0, 0};
+    for (const std::vector<int64_t>& part : maker.Cut(std::move(share), micro_batch)) {
+      const LossSums s = model.Loss(maker.Make(part, kValidationRound), /*training=*/false);
+      sums[0] += s.loss.item<double>();
+      sums[2] += static_cast<double>(s.count);
+      if (s.correct.defined()) {
+        sums[1] += static_cast<double>(s.correct.item<int64_t>());
+        sums[4] = 1;
+      }
+    }
+    group.Sum(sums);
+    loss += sums[0];
+    correct += sums[1];
+    count += sums[2];
+    has_accuracy |= sums[4] > 0;
+    if (sums[3] > 0) return std::nullopt;
+  }
+  if (count == 0) return std::nullopt;
+  Evaluation result{.loss = loss / count, .count = static_cast<int64_t>(count)};
+  if (has_accuracy) result.accuracy = correct / count;
+  return result;
+}
+
+}  // namespace ddp

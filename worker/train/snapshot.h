@@ -1,0 +1,60 @@
+// What a checkpoint holds: model.safetensors, optimizer.safetensors, and state.json (TrainState and what is needed to make
+// sense of the weights). Folders, manifests and atomicity are worker/checkpoint/'s.
+#ifndef DDP_WORKER_TRAIN_SNAPSHOT_H_
+#define DDP_WORKER_TRAIN_SNAPSHOT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/config.h"
+#include "worker/models/model.h"
+#include "worker/train/optimizer.h"
+
+namespace ddp {
+
+// Where training stands, always at a border between steps.
+struct TrainState {
+  int64_t step = 0;      // optimizer steps done
+  int64_t epoch = 0;     // being trained
+  int64_t position = 0;  // samples of this epoch's order already used
+  // Sums over this epoch so far.
+  double epoch_loss = 0;
+  double epoch_correct = 0;
+  double epoch_count = 0;
+  // Of the last validation.
+  std::optional<double> valid_loss;
+  std::optional<double> valid_accuracy;
+};
+
+struct SnapshotInfo {
+  std::string model_name;
+  std::map<std::string, std::string> model_options;
+  Objective objective = Objective::kMlm;
+  ModelShape shape;
+  std::string tokenizer;  // JSON of TokenizerState; empty: no text
+  std::vector<std::string> class_names;
+  std::string data_fingerprint;
+  int64_t batch_size = 0;  // global, as it was used
+  int64_t optimizer_steps = 0;
+  TrainState state;
+};
+
+// Commits checkpoint_dir/step-NNNNNNNN and applies retention. Returns the folder's name.
+absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const SnapshotInfo& info, const Model& model,
+                                          const Optimizer& optimizer);
+
+// Of a committed folder.
+absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder);
+
+// Copies the file's tensors into the given ones: the same names, shapes and types on both sides, or an error that says which
+// differ.
+absl::Status LoadExactly(const std::string& path, const NamedTensors& into);
+
+}  // namespace ddp
+
+#endif  // DDP_WORKER_TRAIN_SNAPSHOT_H_

@@ -1,0 +1,240 @@
+#include "worker/train/worker.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/_foreach_zero.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
+#include "worker/checkpoint/folder.h"
+#include "worker/data/dataset.h"
+#include "worker/dist/group.h"
+#include "worker/models/registry.h"
+#include "worker/report/runner_link.h"
+#include "worker/train/errors.h"
+#include "worker/train/initial_weights.h"
+#include "worker/train/parameter_check.h"
+#include "worker/train/sampler.h"
+#include "worker/train/snapshot.h"
+#include "worker/train/trainer.h"
+
+namespace ddp {
+
+namespace {
+
+// A fault in data or config: another attempt would meet it again.
+template <typename T>
+T OrNoRetry(absl::StatusOr<T> value) {
+  if (!value.ok()) throw NoRetryError(std::string(value.status().message()));
+  return *std::move(value);
+}
+void OrNoRetry(const absl::Status& status) {
+  if (!status.ok()) throw NoRetryError(std::string(status.message()));
+}
+
+// One attempt of one rank, in order.
+class Attempt {
+ public:
+  Attempt(const WorkerConfig& config, RunnerLink& link) : config_(config), link_(link) {}
+
+  TrainResult Run() {
+    at::set_num_threads(config_.threads);
+    link_.Phase("rendezvous");
+    group_ = Group::Join(config_);
+    ChooseCheckpoint();
+    link_.Phase("data");
+    LoadData();
+    if (AnyRankStops()) return {.completed = false, .step = resume_step(), .saved_step = saved_step()};
+    BuildModel();
+    Plan plan = MakePlan(config_.training, data_, input_, config_.world_size);
+    Announce(plan);
+    info_.batch_size = plan.batch_size;
+    link_.Phase("training");
+    Trainer trainer({config_, plan, data_, *model_, *optimizer_, *group_, link_,
+                     [this](const TrainState& state) { return SaveSnapshot(state); }},
+                    info_.state, saved_step());
+    return trainer.Run();
+  }
+
+  // After the last report: nobody leaves before everybody has said its last word.
+  void Part() { group_->Barrier(); }
+
+ private:
+  bool rank0() const { return config_.rank == 0; }
+  int64_t resume_step() const { return resumed_ ? info_.state.step : 0; }
+  int64_t saved_step() const { return resumed_ ? info_.state.step : -1; }
+
+  // Rank 0 looks for the newest checkpoint that verifies, and all ranks take that one.
+  void ChooseCheckpoint() {
+    std::string folder;
+    if (rank0()) {
+      std::vector<std::string> rejected;
+      folder = NewestVerified(config_.checkpoint_dir, &rejected).value_or("");
+      for (const std::string& reason : rejected) Say(absl::StrCat("a checkpoint is not used: ", reason));
+    }
+    resume_folder_ = group_->FromRank0("resume", folder);
+    resumed_ = !resume_folder_.empty();
+    if (resumed_) {
+      info_ = OrNoRetry(ReadSnapshotInfo(resume_folder_));
+    } else if (!config_.init_path.empty() && WeightsFile(config_.init_path) != config_.init_path) {
+      parent_ = OrNoRetry(ReadSnapshotInfo(config_.init_path));
+    }
+  }
+
+  void LoadData() {
+    const SnapshotInfo& from = resumed_ ? info_ : parent_;
+    TokenizerState tokenizer;
+    const bool has_tokenizer = !from.tokenizer.empty();
+    if (has_tokenizer) tokenizer = OrNoRetry(TokenizerState::FromJson(from.tokenizer));
+    // Classes are the parent's only when its head is: from another finetune, or from this job itself.
+    const bool has_classes =
+        from.objective == Objective::kClassification && !from.class_names.empty() && config_.training.reinit.empty();
+    absl::StatusOr<Dataset> data = LoadDataset(config_.training.data, has_tokenizer ? &tokenizer : nullptr,
+                                               has_classes ? from.class_names : std::vector<std::string>{},
+                                               [this] { return link_.stop_requested(); });
+    if (!data.ok() && absl::IsCancelled(data.status())) return;  // AnyRankStops follows
+    data_ = OrNoRetry(std::move(data));
+    if (resumed_ && info_.data_fingerprint != data_.fingerprint) {
+      throw NoRetryError(absl::StrCat("training.data.source: the data has changed since the checkpoint: fingerprint ",
+                                      info_.data_fingerprint, " then, ", data_.fingerprint,
+                                      " now. Restore it, or start a new job"));
+    }
+  }
+
+  bool AnyRankStops() {
+    double stops = link_.stop_requested() ? 1 : 0;
+    group_->Sum({&stops, 1});
+    return stops > 0;
+  }
+
+  void BuildModel() {
+    input_ = OrNoRetry(ModelInput(config_.training.model_name));
+    const ModelShape shape{.objective = config_.training.objective,
+                           .vocab = data_.tokenizer.vocab_size(),
+                           .max_tokens = config_.training.data.max_tokens,
+                           .features = data_.train.feature_dim,
+                           .classes = static_cast<int64_t>(data_.class_names.size())};
+    if ((input_ == InputKind::kText) != !data_.train.token_offsets.empty()) {
+      throw NoRetryError(absl::StrCat("training.model.name: ", config_.training.model_name, " reads ",
+                                      input_ == InputKind::kText ? "text" : "numbers", ", but the data has none"));
+    }
+    if (data_.train.size() < config_.world_size) {
+      throw NoRetryError(absl::StrCat("resources.nproc: ", config_.world_size, " ranks, but only ", data_.train.size(),
+                                      " training samples"));
+    }
+    model_ = OrNoRetry(
+        MakeModel(config_.training.model_name, config_.training.model_options, shape, config_.training.seed));
+    if (config_.cuda) model_->MoveTo(at::Device(at::kCUDA, 0));
+    if (!resumed_ && !config_.init_path.empty()) {
+      loaded_ = OrNoRetry(LoadInitialWeights(config_.init_path, config_.training.reinit, *model_)).ToString();
+    }
+    optimizer_ = std::make_unique<Optimizer>(config_.training, model_->parameters());
+    if (resumed_) {
+      OrNoRetry(LoadExactly(resume_folder_ + "/model.safetensors", model_->parameters()));
+      OrNoRetry(LoadExactly(resume_folder_ + "/optimizer.safetensors", optimizer_->state()));
+      optimizer_->set_steps(info_.optimizer_steps);
+    }
+    group_->BroadcastFromRank0(model_->tensors());
+    checksum_ = CheckSameParameters(*model_, *group_, resume_step());
+    info_ = SnapshotInfo{.model_name = config_.training.model_name,
+                         .model_options = config_.training.model_options,
+                         .objective = config_.training.objective,
+                         .shape = shape,
+                         .tokenizer = input_ == InputKind::kText ? data_.tokenizer.ToJson() : "",
+                         .class_names = data_.class_names,
+                         .data_fingerprint = data_.fingerprint,
+                         .optimizer_steps = info_.optimizer_steps,
+                         .state = info_.state};
+  }
+
+  void Announce(const Plan& plan) {
+    if (!rank0()) return;
+    const TrainingConfig& training = config_.training;
+    if (plan.batch_size < training.batch_size) {
+      Say(absl::StrCat("batch_size lowered from ", training.batch_size, " to ", plan.batch_size,
+                       ": there are no more training samples"));
+    }
+    if (!loaded_.empty()) Say(absl::StrCat("from ", config_.init_path, ": ", loaded_));
+    if (resumed_) Say(absl::StrCat("goes on from the checkpoint of step ", info_.state.step));
+    std::map<std::string, std::string> facts{
+        {"train_samples", absl::StrCat(plan.train_samples)},
+        {"valid_samples", absl::StrCat(plan.valid_samples)},
+        {"batch_size", absl::StrCat(plan.batch_size)},
+        {"per_rank_batch", DescribeShares(plan.batch_size, config_.world_size)},
+        {"micro_batch", absl::StrCat(plan.micro_batch)},
+        {"steps_per_epoch", absl::StrCat(plan.steps_per_epoch)},
+        {"last_batch", "smaller, never padded: each sample is seen once an epoch"},
+        {"parameters", absl::StrCat(model_->parameter_count())},
+        {"param_checksum", absl::StrCat(absl::Hex(checksum_, absl::kZeroPad16))},
+        {"data_fingerprint", data_.fingerprint},
+        {"threads_per_rank", absl::StrCat(config_.threads)},
+    };
+    if (!loaded_.empty()) facts["loaded"] = loaded_;
+    if (!data_.class_names.empty()) facts["classes"] = absl::StrCat(data_.class_names.size());
+    if (input_ == InputKind::kText) facts["vocabulary"] = absl::StrCat(data_.tokenizer.vocab_size());
+    std::string line = "facts:";
+    for (const auto& [name, value] : facts) absl::StrAppend(&line, " ", name, "=", value);
+    std::fprintf(stderr, "%s\n", line.c_str());
+    link_.Begun(resume_step(), plan.total_steps, facts);
+  }
+
+  std::string SaveSnapshot(const TrainState& state) {
+    info_.state = state;
+    info_.optimizer_steps = optimizer_->steps();
+    absl::StatusOr<std::string> folder = WriteSnapshot(config_, info_, *model_, *optimizer_);
+    if (!folder.ok()) throw std::runtime_error(absl::StrCat("cannot save: ", folder.status().message()));
+    return *folder;
+  }
+
+  void Say(const std::string& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+    link_.Notice(text);
+  }
+
+  const WorkerConfig& config_;
+  RunnerLink& link_;
+  std::unique_ptr<Group> group_;
+  std::string resume_folder_;
+  bool resumed_ = false;
+  SnapshotInfo info_;    // of this job
+  SnapshotInfo parent_;  // of init_path, when that is a checkpoint
+  Dataset data_;
+  InputKind input_ = InputKind::kText;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::string loaded_;
+  uint64_t checksum_ = 0;
+};
+
+}  // namespace
+
+int RunWorker(int fd) {
+  WorkerConfig config;
+  absl::StatusOr<std::unique_ptr<RunnerLink>> link = RunnerLink::Open(fd, &config);
+  if (!link.ok()) {
+    std::fprintf(stderr, "ddp-worker: %s\n", std::string(link.status().message()).c_str());
+    return kExitFailure;
+  }
+  auto fail = [&](const std::exception& e, bool retryable, int exit_code) {
+    std::fprintf(stderr, "rank %d failed: %s\n", config.rank, e.what());
+    (*link)->Failure(e.what(), retryable, -1);
+    link->reset();
+    return exit_code;
+  };
+  try {
+    Attempt attempt(config, **link);
+    const TrainResult result = attempt.Run();
+    (*link)->Finished(result.completed, result.step, result.saved_step);
+    attempt.Part();
+    link->reset();
+    _Exit(kExitOk);  // see main: no teardown of groups
+  } catch (const NoRetryError& e) {
+    return fail(e, false, kExitNoRetry);
+  } catch (const std::exception& e) {
+    return IsPeerLoss(e) ? fail(e, true, kExitPeerLost) : fail(e, true, kExitFailure);
+  }
+}
+
+}  // namespace ddp
