@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 
@@ -17,10 +16,10 @@ absl::Status CsvReader::ErrorAtLine(int64_t line, std::string_view what) const {
 }
 
 absl::Status CsvReader::SkipByteOrderMark() {
-  if (absl::StartsWith(content_, "\xFF\xFE") || absl::StartsWith(content_, "\xFE\xFF")) {
+  if (content_.starts_with("\xFF\xFE") || content_.starts_with("\xFE\xFF")) {
     return absl::InvalidArgumentError(absl::StrCat(name_, " is UTF-16 text; save it as UTF-8"));
   }
-  if (absl::StartsWith(content_, "\xEF\xBB\xBF")) at_ = 3;
+  if (content_.starts_with("\xEF\xBB\xBF")) at_ = 3;
   return absl::OkStatus();
 }
 

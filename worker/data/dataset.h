@@ -34,7 +34,7 @@ struct Dataset {
   Split train;  // never empty
   Split valid;  // empty: no validation
   std::vector<std::string> class_names;
-  TokenizerState tokenizer;  // of text data
+  Tokenizer tokenizer;  // of text data
   std::string fingerprint;   // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits
 };
 
@@ -47,7 +47,7 @@ struct Dataset {
 //
 // InvalidArgument or NotFound "FIELD: FILE:LINE: what is wrong": FIELD is the path in the spec, as in
 // "training.data.label_column". Cancelled when should_stop said so.
-absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const TokenizerState* tokenizer,
+absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* tokenizer,
                                     const std::vector<std::string>& class_names,
                                     const std::function<bool()>& should_stop);
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -63,7 +62,7 @@ absl::Status ReadPart(const std::string& path, const std::array<int32_t, kLexNam
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
-    if (!absl::StartsWith(line, "  ")) {  // two spaces: the licence
+    if (line.substr(0, 2) != "  ") {  // two spaces: the licence
       Synset synset;
       if (!ParseLine(line, &synset) || class_of[synset.lex_number] < 0 || !IsValidUtf8(synset.gloss)) {
         return absl::InvalidArgumentError(

@@ -3,7 +3,7 @@
 #include <ATen/ops/_foreach_zero.h>
 
 #include <algorithm>
-#include <torch/csrc/distributed/c10d/default_comm_hooks.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
 
@@ -13,6 +13,24 @@ namespace {
 // PyTorch's own defaults: a small first bucket lets communication start early.
 constexpr int64_t kFirstBucketBytes = int64_t{1} << 20;
 constexpr int64_t kBucketBytes = int64_t{25} << 20;
+
+// Sums a bucket over the ranks. (PyTorch's _AllReduceBySumCommHook does the same, but its symbols are not exported.)
+class SumHook final : public c10d::CommHookInterface {
+ public:
+  explicit SumHook(c10::intrusive_ptr<c10d::ProcessGroup> group) : group_(std::move(group)) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    std::vector<at::Tensor> tensors{bucket.getBufferRef()};
+    return group_->allreduce(tensors)->getFuture();
+  }
+  at::Tensor parseHookResult(const c10::IValue& result) override {
+    return result.isTensor() ? result.toTensor() : result.toTensorVector().at(0);
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+};
+
 }  // namespace
 
 GradientReducer::GradientReducer(const std::vector<std::pair<std::string, at::Tensor>>& parameters, Group& group) {
@@ -33,7 +51,7 @@ GradientReducer::GradientReducer(const std::vector<std::pair<std::string, at::Te
       tensors, buckets, group.process_group(), sparse, kBucketBytes, /*find_unused_parameters=*/false,
       /*gradient_as_bucket_view=*/true, names, kFirstBucketBytes, /*skip_all_reduce_unused_params=*/false,
       /*use_python_reducer=*/false, std::vector<int64_t>{});
-  reducer_->register_comm_hook(std::make_unique<c10d::_AllReduceBySumCommHook>(group.process_group()));
+  reducer_->register_comm_hook(std::make_unique<SumHook>(group.process_group()));
 }
 
 GradientReducer::~GradientReducer() = default;

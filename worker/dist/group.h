@@ -55,7 +55,7 @@ class Group {
 // Backends, each made over the attempt's store.
 struct BackendParts {
   c10::intrusive_ptr<c10d::Backend> backend;
-  c10d::ProcessGroup::BackendType type;
+  c10d::ProcessGroup::BackendType type = c10d::ProcessGroup::BackendType::UNDEFINED;
 };
 BackendParts MakeGlooBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size);
 // In builds without CUDA: throws.

@@ -36,7 +36,7 @@ struct SnapshotInfo {
   std::map<std::string, std::string> model_options;
   Objective objective = Objective::kMlm;
   ModelShape shape;
-  std::string tokenizer;  // JSON of TokenizerState; empty: no text
+  std::string tokenizer;  // JSON of Tokenizer; empty: no text
   std::vector<std::string> class_names;
   std::string data_fingerprint;
   int64_t batch_size = 0;  // global, as it was used

@@ -12,6 +12,7 @@
 #include "worker/dist/gradient_reducer.h"
 #include "worker/dist/group.h"
 #include "worker/models/model.h"
+#include "worker/models/registry.h"
 #include "worker/report/runner_link.h"
 #include "worker/train/batch.h"
 #include "worker/train/optimizer.h"

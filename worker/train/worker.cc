@@ -71,7 +71,7 @@ class Attempt {
     std::string folder;
     if (rank0()) {
       std::vector<std::string> rejected;
-      folder = NewestVerified(config_.checkpoint_dir, &rejected).value_or("");
+      folder = NewestVerified(config_.checkpoint_dir, &rejected);
       for (const std::string& reason : rejected) Say(absl::StrCat("a checkpoint is not used: ", reason));
     }
     resume_folder_ = group_->FromRank0("resume", folder);
@@ -85,9 +85,9 @@ class Attempt {
 
   void LoadData() {
     const SnapshotInfo& from = resumed_ ? info_ : parent_;
-    TokenizerState tokenizer;
+    Tokenizer tokenizer;
     const bool has_tokenizer = !from.tokenizer.empty();
-    if (has_tokenizer) tokenizer = OrNoRetry(TokenizerState::FromJson(from.tokenizer));
+    if (has_tokenizer) tokenizer = OrNoRetry(Tokenizer::FromJson(from.tokenizer));
     // Classes are the parent's only when its head is: from another finetune, or from this job itself.
     const bool has_classes =
         from.objective == Objective::kClassification && !from.class_names.empty() && config_.training.reinit.empty();

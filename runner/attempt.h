@@ -1,0 +1,75 @@
+// One attempt, from the start of its workers to the record of how it ended.
+#ifndef DDP_RUNNER_ATTEMPT_H_
+#define DDP_RUNNER_ATTEMPT_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/framing.h"
+#include "ddp/v1/worker.pb.h"
+#include "runner/event_log.h"
+#include "runner/link.h"
+#include "runner/verdict.h"
+#include "runner/worker_process.h"
+
+namespace ddp {
+
+// Run() by one thread; RequestStop and Fence from any thread or signal handler.
+class Attempt {
+ public:
+  Attempt(v1::Launch launch, int lock_fd, Clock& clock);
+  ~Attempt();
+
+  // Blocks until no process of the attempt is left and exit.pb is written. An error: the attempt could not be recorded.
+  absl::Status Run();
+
+  // Two-phase stop; force kills at once. Async-signal-safe.
+  void RequestStop(bool force);
+
+ private:
+  struct Rank {
+    WorkerProcess process;
+    FrameDecoder decoder;
+    RankRecord record;
+    bool socket_open = true;
+  };
+
+  absl::Status Start();
+  void Loop();
+  int PollTimeoutMs() const;
+  void Poll();
+  void Drain(Rank& rank, int number);
+  void TakeEvent(Rank& rank, int number, v1::WorkerEvent event);
+  void ReapEnded();
+  void ApplyStop();
+  void ApplyDeadlines();
+  void Signal(int signal);
+  void Record(v1::RunnerEvent event);
+  absl::Status Finish(v1::AttemptEnded ended);
+  std::string LogTail(int rank) const;
+  bool AllEnded() const;
+
+  const v1::Launch launch_;
+  const int lock_fd_;
+  Clock& clock_;
+  UniqueFd wake_;  // eventfd: a stop request, or the end of a signal handler
+  std::atomic<int> requested_{0};  // StopRequest
+  StopRequest applied_ = StopRequest::kNone;
+  std::vector<Rank> ranks_;
+  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<Link> link_;
+  int exits_seen_ = 0;
+  int64_t last_step_ = 0;
+  int64_t saved_step_ = -1;
+  // What happens when these pass (Clock::Monotonic).
+  absl::Duration terminate_at_ = absl::InfiniteDuration();
+  absl::Duration kill_at_ = absl::InfiniteDuration();
+};
+
+}  // namespace ddp
+
+#endif  // DDP_RUNNER_ATTEMPT_H_

@@ -1,0 +1,65 @@
+#include "runner/event_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace ddp {
+
+absl::StatusOr<EventLog> EventLog::Open(const std::string& attempt_dir, Clock& clock) {
+  const std::string path = absl::StrCat(attempt_dir, "/", kEventLogName);
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
+  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
+  return EventLog(std::move(fd), clock);
+}
+
+absl::Status EventLog::Append(v1::RunnerEvent event) {
+  event.set_seq(++seq_);
+  event.set_time(absl::ToDoubleSeconds(clock_->Now() - absl::UnixEpoch()));
+  pending_ += EncodeFrame(event.SerializeAsString());
+  return Flush();
+}
+
+absl::Status EventLog::Flush() {
+  if (pending_.empty()) return absl::OkStatus();
+  const absl::Status status = WriteAll(fd_.get(), pending_);
+  if (!status.ok()) {
+    // A part may have been written; readers must never see half a frame followed by a whole one.
+    if (ftruncate(fd_.get(), good_size_) != 0) return ErrnoStatus(errno, "cannot cut events.log");
+    return status;
+  }
+  good_size_ += static_cast<int64_t>(pending_.size());
+  pending_.clear();
+  written_seq_ = seq_;
+  return absl::OkStatus();
+}
+
+EventLogReader::EventLogReader(const std::string& attempt_dir) : path_(absl::StrCat(attempt_dir, "/", kEventLogName)) {}
+
+absl::StatusOr<std::optional<v1::RunnerEvent>> EventLogReader::Next() {
+  if (!fd_.valid()) fd_ = UniqueFd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd_.valid()) {
+    if (errno == ENOENT) return std::nullopt;
+    return ErrnoStatus(errno, absl::StrCat("cannot open ", path_));
+  }
+  for (;;) {
+    DDP_ASSIGN_OR_RETURN(const std::optional<std::string> frame, decoder_.Next());
+    if (frame) {
+      v1::RunnerEvent event;
+      if (!event.ParseFromString(*frame)) return absl::DataLossError(absl::StrCat(path_, ": not an event"));
+      return event;
+    }
+    char buffer[1 << 16];
+    const ssize_t n = read(fd_.get(), buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path_));
+    if (n == 0) return std::nullopt;
+    decoder_.Append({buffer, static_cast<size_t>(n)});
+  }
+}
+
+}  // namespace ddp

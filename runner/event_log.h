@@ -1,0 +1,62 @@
+// events.log: what happened in an attempt, as frames of RunnerEvent in the order of their seq. It is written before anything is
+// sent, so that a lost connection or a dead coordinator loses nothing.
+#ifndef DDP_RUNNER_EVENT_LOG_H_
+#define DDP_RUNNER_EVENT_LOG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/framing.h"
+#include "ddp/v1/runner.pb.h"
+
+namespace ddp {
+
+inline constexpr char kEventLogName[] = "events.log";
+inline constexpr char kExitRecordName[] = "exit.pb";
+inline constexpr char kLaunchName[] = "launch.pb";
+
+// Writes. Not thread-safe. Numbers and times the events. What cannot be written now (a full disk) is kept and tried again with
+// the next event.
+class EventLog {
+ public:
+  static absl::StatusOr<EventLog> Open(const std::string& attempt_dir, Clock& clock);
+
+  // Takes an event without seq and time. OK: it is in the file, and so are all before it.
+  absl::Status Append(v1::RunnerEvent event);
+  // Tries again to write what is kept.
+  absl::Status Flush();
+  // Of the newest event in the file.
+  uint64_t written_seq() const { return written_seq_; }
+
+ private:
+  EventLog(UniqueFd fd, Clock& clock) : fd_(std::move(fd)), clock_(&clock) {}
+
+  UniqueFd fd_;
+  Clock* clock_;
+  uint64_t seq_ = 0;
+  uint64_t written_seq_ = 0;
+  int64_t good_size_ = 0;  // of the file, up to the last whole frame
+  std::string pending_;
+};
+
+// Reads a file that may still grow, from the beginning. Not thread-safe.
+class EventLogReader {
+ public:
+  explicit EventLogReader(const std::string& attempt_dir);
+  // The next event; unset: not written yet (or the file does not exist yet). DataLoss for bytes that are no event.
+  absl::StatusOr<std::optional<v1::RunnerEvent>> Next();
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  FrameDecoder decoder_;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_RUNNER_EVENT_LOG_H_

@@ -1,0 +1,48 @@
+#include "server/jobs/checkpoints.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/ids.h"
+#include "common/text.h"
+
+namespace ddp {
+
+std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint_dir) {
+  std::vector<CheckpointFolder> found;
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(checkpoint_dir);
+  if (!names.ok()) return found;
+  for (const std::string& name : *names) {
+    int64_t step = 0;
+    if (name.rfind("step-", 0) != 0 || !absl::SimpleAtoi(name.substr(5), &step)) continue;
+    std::string path = absl::StrCat(checkpoint_dir, "/", name);
+    if (Exists(path + "/manifest.json")) found.push_back({step, std::move(path)});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  return found;
+}
+
+absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
+  InitFrom result;
+  if (text.empty()) return result;
+  if (text.front() == '/') {
+    result.kind = InitFrom::Kind::kPath;
+    result.path = text;
+    return result;
+  }
+  const size_t at = text.find('@');
+  result.kind = InitFrom::Kind::kJob;
+  result.job = text.substr(0, at);
+  const std::string which = at == std::string::npos ? "last" : text.substr(at + 1);
+  const bool step_ok = which == "last" || (absl::SimpleAtoi(which, &result.step) && result.step >= 0);
+  if (!IsJobIdPrefix(result.job) || !step_ok) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got \"",
+                     EscapeControls(text), "\""));
+  }
+  return result;
+}
+
+}  // namespace ddp

@@ -1,0 +1,77 @@
+#include "server/jobs/state_machine.h"
+
+namespace ddp {
+
+std::optional<v1::JobState> Next(v1::JobState state, JobTrigger trigger) {
+  using T = JobTrigger;
+  switch (state) {
+    case v1::JOB_STATE_QUEUED:
+      if (trigger == T::kPlaced) return v1::JOB_STATE_STARTING;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLED;
+      if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSED;
+      // Never placed again: what it needs cannot be had (its parent's checkpoint is gone, the machine has shrunk).
+      if (trigger == T::kFailedFinal) return v1::JOB_STATE_FAILED;
+      return {};
+    case v1::JOB_STATE_STARTING:
+    case v1::JOB_STATE_RUNNING:
+      if (trigger == T::kFirstStep && state == v1::JOB_STATE_STARTING) return v1::JOB_STATE_RUNNING;
+      if (trigger == T::kSucceeded) return v1::JOB_STATE_SUCCEEDED;
+      if (trigger == T::kFailedRetry) return v1::JOB_STATE_RESTARTING;
+      if (trigger == T::kFailedFinal) return v1::JOB_STATE_FAILED;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLING;
+      if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSING;
+      // Somebody sent the runner SIGTERM: nobody asked us to stop, so the job goes on.
+      if (trigger == T::kStopped) return v1::JOB_STATE_RESTARTING;
+      return {};
+    case v1::JOB_STATE_RESTARTING:
+      if (trigger == T::kRetryDue) return v1::JOB_STATE_STARTING;
+      if (trigger == T::kFailedFinal) return v1::JOB_STATE_FAILED;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLED;
+      if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSED;
+      return {};
+    case v1::JOB_STATE_PAUSING:
+      if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSING;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLING;
+      if (trigger == T::kSucceeded) return v1::JOB_STATE_SUCCEEDED;
+      if (trigger == T::kStopped || trigger == T::kFailedRetry) return v1::JOB_STATE_PAUSED;
+      if (trigger == T::kFailedFinal) return v1::JOB_STATE_FAILED;
+      return {};
+    case v1::JOB_STATE_CANCELLING:
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLING;
+      if (trigger == T::kSucceeded) return v1::JOB_STATE_SUCCEEDED;
+      if (trigger == T::kStopped || trigger == T::kFailedRetry || trigger == T::kFailedFinal) {
+        return v1::JOB_STATE_CANCELLED;
+      }
+      return {};
+    case v1::JOB_STATE_PAUSED:
+      if (trigger == T::kResumeRequested) return v1::JOB_STATE_QUEUED;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLED;
+      if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSED;
+      return {};
+    case v1::JOB_STATE_CANCELLED:
+      if (trigger == T::kResumeRequested) return v1::JOB_STATE_QUEUED;
+      if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLED;
+      return {};
+    case v1::JOB_STATE_FAILED:
+      if (trigger == T::kResumeRequested) return v1::JOB_STATE_QUEUED;
+      return {};
+    default:
+      return {};
+  }
+}
+
+bool IsEnded(v1::JobState state) {
+  return state == v1::JOB_STATE_PAUSED || state == v1::JOB_STATE_CANCELLED || state == v1::JOB_STATE_SUCCEEDED ||
+         state == v1::JOB_STATE_FAILED;
+}
+
+bool HoldsSlots(v1::JobState state) { return HasAttempt(state) || state == v1::JOB_STATE_RESTARTING; }
+
+bool HasAttempt(v1::JobState state) {
+  return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING || state == v1::JOB_STATE_PAUSING ||
+         state == v1::JOB_STATE_CANCELLING;
+}
+
+std::string StateName(v1::JobState state) { return v1::JobState_Name(state).substr(sizeof("JOB_STATE_") - 1); }
+
+}  // namespace ddp

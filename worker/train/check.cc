@@ -1,0 +1,107 @@
+#include "worker/train/check.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "worker/data/dataset.h"
+#include "worker/models/registry.h"
+#include "worker/train/initial_weights.h"
+#include "worker/train/snapshot.h"
+
+namespace ddp {
+
+namespace {
+
+// Errors of the rooms below begin with the field's path, as in "training.model.name: ...".
+void Add(CheckOutput& output, const std::string& fallback_field, const std::string& message) {
+  const size_t colon = message.find(": ");
+  const std::string head = message.substr(0, colon);
+  const bool has_field = colon != std::string::npos && head.find(' ') == std::string::npos &&
+                         (head.rfind("training", 0) == 0 || head.rfind("resources", 0) == 0);
+  if (has_field) {
+    output.violations.emplace_back(head, message.substr(colon + 2));
+  } else {
+    output.violations.emplace_back(fallback_field, message);
+  }
+}
+
+// What is not known before all data is read is taken from the parent, or stands in with the smallest possible value:
+// enough to check options and, with a parent, shapes.
+ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const SnapshotInfo* parent) {
+  ModelShape shape{.objective = training.objective,
+                   .vocab = training.data.vocab_size,
+                   .max_tokens = training.data.max_tokens,
+                   .features = probe.feature_dim,
+                   .classes = std::max<int64_t>(2, static_cast<int64_t>(probe.class_names.size()))};
+  if (training.data.tokenizer == "bytes") shape.vocab = 259;
+  if (parent != nullptr && parent->shape.vocab > 0) shape.vocab = parent->shape.vocab;
+  if (parent != nullptr && parent->shape.classes > 0) shape.classes = parent->shape.classes;
+  return shape;
+}
+
+}  // namespace
+
+CheckOutput CheckSpec(const CheckInput& input) {
+  CheckOutput output;
+  const TrainingConfig& training = input.training;
+  const absl::StatusOr<InputKind> kind = ModelInput(training.model_name);
+  if (!kind.ok()) Add(output, "training.model.name", std::string(kind.status().message()));
+
+  const Probe probe = ProbeDataset(training.data, std::max<int64_t>(input.world_size, training.batch_size));
+  for (const DataProblem& problem : probe.problems) output.violations.emplace_back(problem.field, problem.text);
+  if (!output.violations.empty()) return output;
+
+  if ((*kind == InputKind::kText) != probe.has_text) {
+    output.violations.emplace_back(
+        "training.model.name",
+        *kind == InputKind::kText
+            ? absl::StrCat(training.model_name, " reads text, but ", training.data.source,
+                           " has none: name a text column, or choose the model mlp")
+            : absl::StrCat(training.model_name, " reads numbers, but ", training.data.source,
+                           " is text: choose the model text-encoder, or feature columns"));
+  }
+  if (probe.complete && probe.train_rows < input.world_size) {
+    output.violations.emplace_back("resources.nproc",
+                                   absl::StrCat(input.world_size, " ranks, but only ", probe.train_rows,
+                                                " training samples: each rank needs one; use fewer ranks or more data"));
+  }
+  if (probe.complete && probe.train_rows < training.batch_size) {
+    output.notices.push_back(absl::StrCat("batch_size ", training.batch_size, " will be lowered to ", probe.train_rows,
+                                          ": there are no more training samples"));
+  }
+  if (!output.violations.empty()) return output;
+
+  SnapshotInfo parent;
+  const bool has_parent = !input.init_path.empty() && WeightsFile(input.init_path) != input.init_path;
+  if (has_parent) {
+    absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(input.init_path);
+    if (!info.ok()) {
+      Add(output, "training.init_from", std::string(info.status().message()));
+      return output;
+    }
+    parent = *std::move(info);
+  }
+  const ModelShape shape = ShapeFor(training, probe, has_parent ? &parent : nullptr);
+  const absl::StatusOr<std::unique_ptr<Model>> model =
+      MakeModel(training.model_name, training.model_options, shape, training.seed);
+  if (!model.ok()) {
+    Add(output, "training.model", std::string(model.status().message()));
+    return output;
+  }
+  if (input.init_path.empty()) return output;
+  if (!has_parent && !Exists(input.init_path)) {
+    output.violations.emplace_back("training.init_from", absl::StrCat("there is no file ", input.init_path));
+    return output;
+  }
+  if (!has_parent && probe.has_text && training.data.tokenizer == "words") {
+    output.notices.push_back(
+        absl::StrCat(input.init_path, " holds no tokenizer: the vocabulary is built from this job's training data"));
+    return output;  // its size is not known before all data is read
+  }
+  const absl::StatusOr<LoadPlan> plan = CheckInitialWeights(input.init_path, training.reinit, **model);
+  if (!plan.ok()) Add(output, "training.init_from", std::string(plan.status().message()));
+  return output;
+}
+
+}  // namespace ddp

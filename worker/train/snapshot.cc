@@ -1,0 +1,165 @@
+#include "worker/train/snapshot.h"
+
+#include <ATen/Functions.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/status_macros.h"
+#include "worker/checkpoint/folder.h"
+#include "worker/checkpoint/safetensors.h"
+
+namespace ddp {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Objective kObjectives[] = {Objective::kMlm, Objective::kEmbedding, Objective::kClassification,
+                                     Objective::kRegression};
+
+// All of our parameters and moments are float32; host copies live as long as this.
+struct HostTensors {
+  std::vector<at::Tensor> copies;
+  std::vector<TensorBytes> bytes;
+};
+
+HostTensors ToHost(const NamedTensors& tensors) {
+  HostTensors host;
+  for (const auto& [name, tensor] : tensors) {
+    host.copies.push_back(tensor.detach().cpu().contiguous());
+    const at::Tensor& copy = host.copies.back();
+    host.bytes.push_back({.name = name,
+                          .dtype = "F32",
+                          .shape = copy.sizes().vec(),
+                          .data = copy.const_data_ptr(),
+                          .bytes = copy.nbytes()});
+  }
+  return host;
+}
+
+FileToWrite TensorFile(const std::string& name, const HostTensors& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  return {name, [&tensors, metadata](CheckpointFile& file) {
+            DDP_RETURN_IF_ERROR(file.Append(SafetensorsHeader(tensors.bytes, metadata)));
+            for (const TensorBytes& tensor : tensors.bytes) {
+              DDP_RETURN_IF_ERROR(file.Append({static_cast<const char*>(tensor.data), tensor.bytes}));
+            }
+            return absl::OkStatus();
+          }};
+}
+
+std::string StateJson(const SnapshotInfo& info) {
+  const TrainState& state = info.state;
+  Json json{{"model", {{"name", info.model_name}, {"options", info.model_options}}},
+            {"objective", ObjectiveName(info.objective)},
+            {"shape",
+             {{"vocab", info.shape.vocab},
+              {"max_tokens", info.shape.max_tokens},
+              {"features", info.shape.features},
+              {"classes", info.shape.classes}}},
+            {"class_names", info.class_names},
+            {"data_fingerprint", info.data_fingerprint},
+            {"batch_size", info.batch_size},
+            {"optimizer_steps", info.optimizer_steps},
+            {"step", state.step},
+            {"epoch", state.epoch},
+            {"position", state.position},
+            {"epoch_loss", state.epoch_loss},
+            {"epoch_correct", state.epoch_correct},
+            {"epoch_count", state.epoch_count}};
+  if (!info.tokenizer.empty()) json["tokenizer"] = Json::parse(info.tokenizer);
+  if (state.valid_loss) json["valid_loss"] = *state.valid_loss;
+  if (state.valid_accuracy) json["valid_accuracy"] = *state.valid_accuracy;
+  // Class names may hold any bytes that the data's encoding allows; the reader checks UTF-8 before.
+  return json.dump(1) + "\n";
+}
+
+SnapshotInfo FromJson(const Json& json) {
+  SnapshotInfo info;
+  info.model_name = json.at("model").at("name").get<std::string>();
+  info.model_options = json.at("model").at("options").get<std::map<std::string, std::string>>();
+  const auto objective = json.at("objective").get<std::string>();
+  for (const Objective o : kObjectives) {
+    if (objective == ObjectiveName(o)) info.objective = o;
+  }
+  const Json& shape = json.at("shape");
+  info.shape = {.objective = info.objective,
+                .vocab = shape.at("vocab").get<int64_t>(),
+                .max_tokens = shape.at("max_tokens").get<int64_t>(),
+                .features = shape.at("features").get<int64_t>(),
+                .classes = shape.at("classes").get<int64_t>()};
+  info.class_names = json.at("class_names").get<std::vector<std::string>>();
+  info.data_fingerprint = json.at("data_fingerprint").get<std::string>();
+  info.batch_size = json.at("batch_size").get<int64_t>();
+  info.optimizer_steps = json.at("optimizer_steps").get<int64_t>();
+  if (json.contains("tokenizer")) info.tokenizer = json.at("tokenizer").dump();
+  info.state = {.step = json.at("step").get<int64_t>(),
+                .epoch = json.at("epoch").get<int64_t>(),
+                .position = json.at("position").get<int64_t>(),
+                .epoch_loss = json.at("epoch_loss").get<double>(),
+                .epoch_correct = json.at("epoch_correct").get<double>(),
+                .epoch_count = json.at("epoch_count").get<double>()};
+  if (json.contains("valid_loss")) info.state.valid_loss = json.at("valid_loss").get<double>();
+  if (json.contains("valid_accuracy")) info.state.valid_accuracy = json.at("valid_accuracy").get<double>();
+  return info;
+}
+
+std::string ShapeText(at::IntArrayRef shape) {
+  std::string text = "[";
+  for (const int64_t d : shape) absl::StrAppend(&text, text.size() > 1 ? ", " : "", d);
+  return text + "]";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const SnapshotInfo& info, const Model& model,
+                                          const Optimizer& optimizer) {
+  const HostTensors weights = ToHost(model.parameters());
+  const HostTensors moments = ToHost(optimizer.state());
+  const std::string state = StateJson(info);
+  const std::map<std::string, std::string> metadata{{"format", "pt"}, {"ddpd_step", absl::StrCat(info.state.step)}};
+  DDP_ASSIGN_OR_RETURN(
+      std::string folder,
+      CommitCheckpoint(config.checkpoint_dir, info.state.step, config.attempt,
+                       {TensorFile("model.safetensors", weights, metadata),
+                        TensorFile("optimizer.safetensors", moments, metadata),
+                        {"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}}));
+  DDP_RETURN_IF_ERROR(ApplyRetention(config.checkpoint_dir, config.training.keep));
+  return folder;
+}
+
+absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder) {
+  const std::string path = folder + "/state.json";
+  DDP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  try {
+    return FromJson(json);
+  } catch (const Json::exception& e) {
+    return absl::DataLossError(absl::StrCat(path, ": ", e.what()));
+  }
+}
+
+absl::Status LoadExactly(const std::string& path, const NamedTensors& into) {
+  DDP_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  if (file.tensors().size() != into.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": holds ", file.tensors().size(), " tensors, ", into.size(), " are needed"));
+  }
+  for (const auto& [name, tensor] : into) {
+    const TensorInfo* info = file.Find(name);
+    if (info == nullptr) return absl::FailedPreconditionError(absl::StrCat(path, ": no tensor \"", name, "\""));
+    if (info->dtype != "F32" || tensor.sizes() != at::IntArrayRef(info->shape)) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": tensor \"", name, "\" is ", info->dtype,
+                                                        ShapeText(info->shape), ", needed is F32",
+                                                        ShapeText(tensor.sizes())));
+    }
+    const at::Tensor host = at::empty(info->shape, at::kFloat);
+    DDP_RETURN_IF_ERROR(file.Read(*info, host.data_ptr()));
+    tensor.detach().copy_(host);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ddp
