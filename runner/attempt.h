@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/framing.h"
 #include "ddp/v1/worker.pb.h"
-#include "runner/event_log.h"
+#include "attempt/event_log.h"
 #include "runner/link.h"
 #include "runner/verdict.h"
 #include "runner/worker_process.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/logging.h"
-#include "runner/event_log.h"
+#include "attempt/event_log.h"
 
 namespace ddp {
 

@@ -1,7 +1,7 @@
 // events.log: what happened in an attempt, as frames of RunnerEvent in the order of their seq. It is written before anything is
 // sent, so that a lost connection or a dead coordinator loses nothing.
-#ifndef DDP_RUNNER_EVENT_LOG_H_
-#define DDP_RUNNER_EVENT_LOG_H_
+#ifndef DDP_ATTEMPT_EVENT_LOG_H_
+#define DDP_ATTEMPT_EVENT_LOG_H_
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +19,7 @@ namespace ddp {
 inline constexpr char kEventLogName[] = "events.log";
 inline constexpr char kExitRecordName[] = "exit.pb";
 inline constexpr char kLaunchName[] = "launch.pb";
+inline constexpr char kLockName[] = "runner.lock";
 
 // Writes. Not thread-safe. Numbers and times the events. What cannot be written now (a full disk) is kept and tried again with
 // the next event.
@@ -59,4 +60,4 @@ class EventLogReader {
 
 }  // namespace ddp
 
-#endif  // DDP_RUNNER_EVENT_LOG_H_
+#endif  // DDP_ATTEMPT_EVENT_LOG_H_

@@ -1,4 +1,4 @@
-#include "runner/event_log.h"
+#include "attempt/event_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

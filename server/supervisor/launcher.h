@@ -1,0 +1,42 @@
+// Starts runners, and tells whether an attempt is alive.
+#ifndef DDP_SERVER_SUPERVISOR_LAUNCHER_H_
+#define DDP_SERVER_SUPERVISOR_LAUNCHER_H_
+
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "ddp/v1/worker.pb.h"
+
+namespace ddp {
+
+// Thread-safe.
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  // Makes launch.attempt_dir, writes launch.pb into it and starts the runner. Its pid.
+  virtual absl::StatusOr<int64_t> Launch(const v1::Launch& launch) = 0;
+  // Is any process of the attempt left? (True also when the lock cannot be looked at: better too late than twice.)
+  virtual bool Alive(const std::string& attempt_dir) = 0;
+};
+
+class ProcessLauncher final : public Launcher {
+ public:
+  explicit ProcessLauncher(std::string runner_binary) : runner_binary_(std::move(runner_binary)) {}
+  absl::StatusOr<int64_t> Launch(const v1::Launch& launch) override;
+  bool Alive(const std::string& attempt_dir) override;
+
+ private:
+  void ReapRunners();
+
+  const std::string runner_binary_;
+  std::mutex mutex_;
+  std::set<int64_t> runners_ ABSL_GUARDED_BY(mutex_);  // our children
+};
+
+}  // namespace ddp
+
+#endif  // DDP_SERVER_SUPERVISOR_LAUNCHER_H_
