@@ -1,0 +1,75 @@
+#include "client/connection.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/daemon_process.h"
+#include "client/exit_codes.h"
+#include "common/files.h"
+
+namespace ddp {
+
+namespace {
+
+std::string Trimmed(const std::string& text) { return std::string(absl::StripAsciiWhitespace(text)); }
+
+std::string ReadToken(const ConnectionOptions& options) {
+  if (!options.token.empty()) return options.token;
+  const std::string path = options.token_file.empty() ? options.home + "/token" : options.token_file;
+  const absl::StatusOr<std::string> text = ReadFile(path, 4096);
+  if (!text.ok()) throw ExitError(kRefused, absl::StrCat("no token: ", std::string(text.status().message())));
+  return Trimmed(*text);
+}
+
+// "": no daemon says that it is there.
+std::string ReadAddress(const ConnectionOptions& options) {
+  if (!options.address.empty()) return options.address;
+  const absl::StatusOr<std::string> text = ReadFile(options.home + "/address", 4096);
+  return text.ok() ? Trimmed(*text) : "";
+}
+
+}  // namespace
+
+Connection::Connection(const ConnectionOptions& options, const std::string& address) : token_(ReadToken(options)) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(-1);
+  channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  jobs_ = v1::JobService::NewStub(channel_);
+  metrics_ = v1::MetricService::NewStub(channel_);
+  logs_ = v1::LogService::NewStub(channel_);
+  system_ = v1::SystemService::NewStub(channel_);
+}
+
+std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration deadline) const {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->AddMetadata("authorization", "Bearer " + token_);
+  if (deadline != absl::InfiniteDuration()) context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  return context;
+}
+
+std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
+  const std::string address = ReadAddress(options);
+  if (address.empty()) return nullptr;
+  std::unique_ptr<Connection> connection(new Connection(options, address));
+  // A killed daemon leaves its address behind; nobody listens there (or, after a reboot, somebody else).
+  if (!connection->channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(2)))) return nullptr;
+  return connection;
+}
+
+Connection Connection::Open(const ConnectionOptions& options) {
+  if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
+  if (!options.address.empty()) throw ExitError(kNoDaemon, absl::StrCat("no daemon answers at ", options.address));
+  if (!options.autostart) {
+    throw ExitError(kNoDaemon, absl::StrCat("no daemon runs with the home ", options.home, "; start one with: ddpctl daemon start"));
+  }
+  StartDaemon(options.home);
+  for (const absl::Time end = absl::Now() + absl::Seconds(5); absl::Now() < end;) {
+    if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
+  }
+  throw ExitError(kNoDaemon, absl::StrCat("the daemon was started, but does not answer; see ", options.home, "/ddpd.log"));
+}
+
+}  // namespace ddp

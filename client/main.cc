@@ -1,0 +1,79 @@
+// ddpctl.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "client/verbs/verbs.h"
+#include "common/files.h"
+
+namespace ddp {
+
+void Print(const std::string& text) {
+  if (const absl::Status status = WriteAll(STDOUT_FILENO, text); !status.ok()) _exit(kOk);
+}
+
+namespace {
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int Run(int argc, char** argv) {
+  Globals globals;
+  globals.connection.home = DefaultHome();
+  globals.connection.address = FromEnvironment("DDPD_ADDRESS");
+  globals.connection.token = FromEnvironment("DDPD_TOKEN");
+
+  CLI::App app("ddpctl steers ddpd: it submits, watches and stops training jobs.");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", "ddpctl " DDP_VERSION);
+  app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")->capture_default_str();
+  app.add_option("--address", globals.connection.address, "HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
+  app.add_option("--token-file", globals.connection.token_file, "File with the daemon's token ($DDPD_TOKEN: the token itself)");
+  bool no_autostart = false;
+  app.add_flag("--no-autostart", no_autostart, "Do not start a daemon when none runs");
+  const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::kTable}, {"wide", OutputFormat::kWide},
+                                                    {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+  app.add_option("-o,--output", globals.format, "table, wide, json or yaml")
+      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))
+      ->type_name("FORMAT");
+  app.parse_complete_callback([&] {
+    globals.connection.autostart = !no_autostart;
+    globals.connection.home = std::filesystem::absolute(globals.connection.home).lexically_normal();
+    // A file that was named wins over the environment.
+    if (!globals.connection.token_file.empty()) globals.connection.token.clear();
+  });
+  AddSubmit(app, globals);
+  AddShow(app, globals);
+  AddWatch(app, globals);
+  AddSteer(app, globals);
+  AddLogs(app, globals);
+  AddMetrics(app, globals);
+  AddDaemon(app, globals);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    std::cerr << "ddpctl: " << e.what() << "\nSee: ddpctl --help, ddpctl VERB --help\n";
+    return kUsage;
+  } catch (const ExitError& e) {
+    std::string text = e.what();
+    for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "\nddpctl: "), at += 9;
+    std::cerr << (e.code == kDetached ? "" : "ddpctl: ") << text << "\n";
+    return e.code;
+  }
+  return globals.exit_code;
+}
+
+}  // namespace
+}  // namespace ddp
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return ddp::Run(argc, argv);
+}

@@ -1,0 +1,192 @@
+#include "client/spec_builder.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/exit_codes.h"
+#include "client/spec_fields.h"
+#include "common/files.h"
+#include "common/text.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace ddp {
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+class YamlReader {
+ public:
+  explicit YamlReader(std::string file) : file_(std::move(file)) {}
+
+  void ReadInto(v1::JobSpec& spec) const {
+    absl::StatusOr<std::string> text = ReadFile(file_, size_t{1} << 20);
+    if (!text.ok()) throw ExitError(kUsage, std::string(text.status().message()));
+    YAML::Node root;
+    try {
+      root = YAML::Load(*text);
+    } catch (const YAML::Exception& e) {
+      throw ExitError(kUsage, absl::StrCat(file_, ":", e.mark.line + 1, ": ", e.msg));
+    }
+    if (!root.IsMap()) throw ExitError(kUsage, absl::StrCat(file_, ":1: must be a map of the fields of a job"));
+    ReadMap(root, spec);
+  }
+
+ private:
+  [[noreturn]] void Refuse(const YAML::Node& node, const std::string& name, const std::string& text) const {
+    throw ExitError(kUsage, absl::StrCat(file_, ":", node.Mark().line + 1, ": ", name, name.empty() ? "" : ": ", text));
+  }
+
+  void ReadMap(const YAML::Node& node, Message& message) const {
+    for (const auto& item : node) {
+      const auto name = item.first.as<std::string>();
+      const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+      if (field == nullptr) Refuse(item.first, "", std::string(UnknownField(message, name).message()));
+      if (item.second.IsNull()) continue;
+      if (field->is_map()) {
+        ReadOptions(item.second, name, static_cast<v1::Model&>(message));
+      } else if (field->is_repeated()) {
+        if (!item.second.IsSequence()) Refuse(item.second, name, "must be a list");
+        for (const YAML::Node& element : item.second) ReadScalar(element, name, *field, message);
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        if (!item.second.IsMap()) Refuse(item.second, name, "must be a map of fields");
+        ReadMap(item.second, *message.GetReflection()->MutableMessage(&message, field));
+      } else {
+        ReadScalar(item.second, name, *field, message);
+      }
+    }
+  }
+  void ReadScalar(const YAML::Node& node, const std::string& name, const FieldDescriptor& field, Message& message) const {
+    if (!node.IsScalar()) Refuse(node, name, "must be one value");
+    const absl::Status status = SetValue(message, field, node.Scalar());
+    if (!status.ok()) Refuse(node, name, std::string(status.message()));
+  }
+  void ReadOptions(const YAML::Node& node, const std::string& name, v1::Model& model) const {
+    if (!node.IsMap()) Refuse(node, name, "must be a map of options");
+    for (const auto& item : node) {
+      if (!item.second.IsScalar()) Refuse(item.second, name, "must be one value");
+      (*model.mutable_options())[item.first.as<std::string>()] = item.second.Scalar();
+    }
+  }
+
+  const std::string file_;
+};
+
+void ApplySet(v1::JobSpec& spec, const std::string& set) {
+  const size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw ExitError(kUsage, absl::StrCat("--set ", set, ": must be PATH=VALUE, as in training.lr=1e-3"));
+  }
+  const std::string path = set.substr(0, equals);
+  const absl::Status status = SetField(spec, path, set.substr(equals + 1));
+  if (!status.ok()) throw ExitError(kUsage, absl::StrCat("--set ", path, ": ", std::string(status.message())));
+}
+
+void ApplyFlag(v1::JobSpec& spec, const SpecFlag& flag, const std::vector<std::string>& values) {
+  for (const std::string& value : values) {
+    std::string path = flag.field;
+    std::vector<std::string> pieces{value};
+    if (path == "training.data.feature_columns") pieces = absl::StrSplit(value, ',');
+    if (path == "training.model.options") {
+      const size_t equals = value.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        throw ExitError(kUsage, absl::StrCat(flag.flag, ": must be NAME=VALUE, got \"", EscapeControls(value), "\""));
+      }
+      absl::StrAppend(&path, ".", value.substr(0, equals));
+      pieces = {value.substr(equals + 1)};
+    }
+    for (const std::string& piece : pieces) {
+      const absl::Status status = SetField(spec, path, piece);
+      if (!status.ok()) throw ExitError(kUsage, absl::StrCat(flag.flag, ": ", std::string(status.message())));
+    }
+  }
+}
+
+// The daemon has another working folder.
+std::string Absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+bool LooksLikeTable(const std::string& text) { return absl::EndsWith(text, ".csv") || absl::EndsWith(text, ".tsv"); }
+
+void MakePathsAbsolute(v1::JobSpec& spec) {
+  if (!spec.has_training()) return;
+  v1::Training& training = *spec.mutable_training();
+  v1::Data& data = *training.mutable_data();
+  if (LooksLikeTable(data.source())) data.set_source(Absolute(data.source()));
+  if (!data.valid().empty() && data.valid() != "none") data.set_valid(Absolute(data.valid()));
+  const std::string& from = training.init_from();
+  if (absl::EndsWith(from, ".safetensors") || absl::StrContains(from, '/')) training.set_init_from(Absolute(from));
+}
+
+}  // namespace
+
+const std::vector<SpecFlag>& SpecFlags() {
+  static const std::vector<SpecFlag> kFlags{
+      {"--mode", "training.mode", "pretrain or finetune", false},
+      {"--objective", "training.objective", "mlm (default of pretrain), embedding, classification (default of finetune), regression", false},
+      {"--data", "training.data.source", "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a .csv or .tsv file", false},
+      {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false},
+      {"--valid-fraction", "training.data.valid_fraction", "Part that is held out (0.1)", false},
+      {"--text-column", "training.data.text_column", "Column of a CSV/TSV file with the text", false},
+      {"--feature-columns", "training.data.feature_columns", "Columns with numbers, separated by commas", true},
+      {"--label-column", "training.data.label_column", "Column to learn", false},
+      {"--limit", "training.data.limit", "Use only the first N training samples", false},
+      {"--tokenizer", "training.data.tokenizer", "words (default) or bytes", false},
+      {"--vocab-size", "training.data.vocab_size", "Entries of the vocabulary of words (16384)", false},
+      {"--max-tokens", "training.data.max_tokens", "Texts are cut to this many tokens (32)", false},
+      {"--model", "training.model.name", "text-encoder or mlp; default: what fits the data", false},
+      {"--model-option", "training.model.options", "NAME=VALUE, see docs/models.md; repeatable", true},
+      {"--init-from", "training.init_from", "JOB, JOB@STEP, or a checkpoint folder or .safetensors file to start from", false},
+      {"--reinit", "training.reinit", "Pattern of tensor names that start fresh; repeatable", true},
+      {"--epochs", "training.epochs", "Epochs (9)", false},
+      {"--max-steps", "training.max_steps", "Stop after this many optimizer steps", false},
+      {"--batch-size", "training.batch_size", "Samples per optimizer step over all ranks (4096)", false},
+      {"--micro-batch", "training.micro_batch", "Samples per pass on one rank; default: chosen", false},
+      {"--lr", "training.lr", "Learning rate (0.001)", false},
+      {"--optimizer", "training.optimizer", "adam (default), adamw or sgd", false},
+      {"--weight-decay", "training.weight_decay", "Weight decay (0)", false},
+      {"--momentum", "training.momentum", "Momentum of sgd (0)", false},
+      {"--schedule", "training.schedule", "step (default) or constant", false},
+      {"--step-size", "training.step_size", "Epochs between two drops of the learning rate (3)", false},
+      {"--gamma", "training.gamma", "Factor of a drop (0.1)", false},
+      {"--seed", "training.seed", "Seed of order, initial weights, masks and dropout (0)", false},
+      {"--checkpoint-every", "training.checkpoint_every", "Also save every N steps", false},
+      {"--keep", "training.keep", "Newest checkpoints to keep (3)", false},
+      {"--valid-every", "training.valid_every", "Also validate every N steps", false},
+      {"--nproc", "resources.nproc", "Number of ranks; default: all slots", false},
+      {"--device", "resources.device", "auto (default), cpu or cuda", false},
+      {"--backend", "resources.backend", "auto (default), shm, gloo or nccl", false},
+      {"--name", "name", "Name for people", false},
+      {"--tag", "tags", "Tag; repeatable", true},
+      {"--priority", "priority", "Higher starts first, -1000 to 1000 (0)", false},
+      {"--max-restarts", "max_restarts", "Failed attempts without progress that are forgiven (3)", false},
+  };
+  return kFlags;
+}
+
+std::string FlagOf(const std::string& field) {
+  const std::string plain = field.substr(0, field.find('['));
+  for (const SpecFlag& flag : SpecFlags()) {
+    if (plain == flag.field || absl::StartsWith(plain, absl::StrCat(flag.field, "."))) return flag.flag;
+  }
+  return plain == "training.model" ? "--model" : "";
+}
+
+v1::JobSpec BuildSpec(const SpecInput& input) {
+  v1::JobSpec spec;
+  if (!input.file.empty()) YamlReader(input.file).ReadInto(spec);
+  for (const std::string& set : input.sets) ApplySet(spec, set);
+  for (const SpecFlag& flag : SpecFlags()) {
+    const auto given = input.flag_values.find(flag.flag);
+    if (given != input.flag_values.end()) ApplyFlag(spec, flag, given->second);
+  }
+  MakePathsAbsolute(spec);
+  return spec;
+}
+
+}  // namespace ddp

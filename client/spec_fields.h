@@ -1,0 +1,30 @@
+// Setting fields of a JobSpec by path, by reflection: whatever spec.proto gains is there without a line here.
+#ifndef DDP_CLIENT_SPEC_FIELDS_H_
+#define DDP_CLIENT_SPEC_FIELDS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "ddp/v1/spec.pb.h"
+
+namespace google::protobuf {
+class FieldDescriptor;
+class Message;
+}  // namespace google::protobuf
+
+namespace ddp {
+
+// "training.lr", "training.model.options.dim", "tags". Replaces a single value; adds to a repeated one. InvalidArgument, without
+// the path, for an unknown name (with the nearest one) and for text that is no value of the field's type.
+absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::string& text);
+
+// One value into one field of one message (add: repeated fields).
+absl::Status SetValue(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                      const std::string& text);
+
+// "unknown field \"x\"; did you mean \"y\"?"
+absl::Status UnknownField(const google::protobuf::Message& message, const std::string& name);
+
+}  // namespace ddp
+
+#endif  // DDP_CLIENT_SPEC_FIELDS_H_

@@ -1,0 +1,128 @@
+// ddpctl metrics.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/text_table.h"
+#include "client/verbs/verbs.h"
+
+namespace ddp {
+
+namespace {
+
+struct MetricFlags {
+  std::string id;
+  std::vector<std::string> series;
+  int attempt = 0;
+  int max_buckets = 0;
+  bool csv = false;
+  bool follow = false;
+};
+
+constexpr char kCsvHeader[] = "attempt,series,step,time,value\n";
+
+// attempt 0: the merged view. 17 digits hold every double exactly.
+std::string CsvRows(const v1::MetricColumn& column, int attempt) {
+  std::string text;
+  for (int i = 0; i < column.step_size(); ++i) {
+    absl::StrAppendFormat(&text, "%d,%s,%d,%.6f,%.17g\n", attempt, column.series(), column.step(i), column.time(i),
+                          column.value(i));
+  }
+  return text;
+}
+
+bool Wanted(const MetricFlags& flags, const std::string& series) {
+  return flags.series.empty() || std::find(flags.series.begin(), flags.series.end(), series) != flags.series.end();
+}
+
+void Follow(const MetricFlags& flags, const Globals& globals, Connection& connection) {
+  v1::StreamMetricsRequest request;
+  request.set_job_id(flags.id);
+  const auto context = connection.Context(absl::InfiniteDuration());
+  const auto stream = connection.metrics().Stream(context.get(), request);
+  if (globals.is_text()) Print(kCsvHeader);
+  for (v1::StreamMetricsResponse batch; stream->Read(&batch);) {
+    if (!globals.is_text()) {
+      Print(ToText(batch, globals.format));
+      continue;
+    }
+    if (batch.lagged_from() > 0) {
+      std::cerr << "batches " << batch.lagged_from() << " to " << batch.seq() << " were skipped: too slow\n";
+    }
+    for (const v1::MetricColumn& column : batch.columns()) {
+      if (Wanted(flags, column.series())) Print(CsvRows(column, batch.attempt()));
+    }
+  }
+  Check(stream->Finish());
+}
+
+void Summaries(const MetricFlags& flags, const Globals& globals, Connection& connection) {
+  v1::ListSeriesRequest request;
+  request.set_job_id(flags.id);
+  v1::ListSeriesResponse response;
+  const auto context = connection.Context();
+  Check(connection.metrics().ListSeries(context.get(), request, &response));
+  if (!globals.is_text()) {
+    Print(ToText(response, globals.format));
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"SERIES", "POINTS", "LAST STEP", "LAST", "MIN", "MAX"}};
+  for (const v1::SeriesSummary& s : response.series()) {
+    rows.push_back({s.series(), absl::StrCat(s.count()), absl::StrCat(s.last_step()), absl::StrFormat("%.6g", s.last()),
+                    absl::StrFormat("%.6g", s.min()), absl::StrFormat("%.6g", s.max())});
+  }
+  Print(TextTable(rows));
+}
+
+void Points(const MetricFlags& flags, const Globals& globals, Connection& connection) {
+  v1::QueryMetricsRequest request;
+  request.set_job_id(flags.id);
+  *request.mutable_series() = {flags.series.begin(), flags.series.end()};
+  request.set_attempt(flags.attempt);
+  request.set_max_buckets(flags.max_buckets);
+  v1::QueryMetricsResponse response;
+  const auto context = connection.Context();
+  Check(connection.metrics().Query(context.get(), request, &response));
+  if (!globals.is_text() && !flags.csv) {
+    Print(ToText(response, globals.format));
+    return;
+  }
+  if (flags.max_buckets > 0) {
+    Print("series,first_step,last_step,min,max,first,last,mean,count,non_finite\n");
+    for (const v1::BucketColumn& column : response.buckets()) {
+      for (const v1::Bucket& b : column.buckets()) {
+        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", column.series(), b.first_step(), b.last_step(),
+                              b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(), b.non_finite()));
+      }
+    }
+    return;
+  }
+  Print(kCsvHeader);
+  for (const v1::MetricColumn& column : response.columns()) Print(CsvRows(column, flags.attempt));
+}
+
+void RunMetrics(const MetricFlags& flags, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  if (flags.follow) {
+    Follow(flags, globals, connection);
+  } else if (flags.series.empty() && flags.attempt == 0 && flags.max_buckets == 0 && !flags.csv) {
+    Summaries(flags, globals, connection);
+  } else {
+    Points(flags, globals, connection);
+  }
+}
+
+}  // namespace
+
+void AddMetrics(CLI::App& app, Globals& globals) {
+  CLI::App& verb = *app.add_subcommand("metrics", "Metrics of a job: a summary, or with --csv, --series or --follow its points");
+  auto flags = std::make_shared<MetricFlags>();
+  verb.add_option("JOB", flags->id, "Id, or a unique beginning of it")->required();
+  verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
+  verb.add_option("--attempt", flags->attempt, "Only this attempt; default: the merged view")->check(CLI::PositiveNumber);
+  verb.add_option("--max-buckets", flags->max_buckets, "Summaries of the points in at most so many buckets")
+      ->check(CLI::Range(1, 100000));
+  verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
+  verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
+  verb.callback([flags, &globals] { RunMetrics(*flags, globals); });
+}
+
+}  // namespace ddp

@@ -1,0 +1,115 @@
+// ddpctl cancel, pause, resume, delete.
+#include "absl/strings/str_cat.h"
+#include "client/verbs/verbs.h"
+
+namespace ddp {
+
+namespace {
+
+struct StopFlags {
+  std::string id;
+  bool force = false;
+  bool no_wait = false;
+};
+
+void Report(const Globals& globals, const v1::Job& job) {
+  if (!globals.is_text()) {
+    Print(ToText(job, globals.format));
+    return;
+  }
+  const bool waits = HasEnded(job.state());
+  std::string text = absl::StrCat(job.id(), " ", StateText(job.state()));
+  if (waits && job.state() != v1::JOB_STATE_FAILED) {
+    absl::StrAppend(&text, job.checkpoint_step() >= 0 ? absl::StrCat(", saved at step ", job.checkpoint_step())
+                                                      : std::string(", nothing was saved"));
+  } else if (waits) {
+    absl::StrAppend(&text, ": ", job.state_reason());
+  }
+  Print(text + "\n");
+}
+
+void FinishStop(const StopFlags& flags, const Globals& globals, Connection& connection, v1::Job job) {
+  if (!flags.no_wait && !HasEnded(job.state())) {
+    job = WatchToEnd(globals, connection, job.id(), {.talk = false});
+  }
+  Report(globals, job);
+}
+
+void RunCancel(const StopFlags& flags, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::CancelJobRequest request;
+  request.set_id(flags.id);
+  request.set_force(flags.force);
+  v1::Job job;
+  const auto context = connection.Context();
+  Check(connection.jobs().Cancel(context.get(), request, &job));
+  FinishStop(flags, globals, connection, std::move(job));
+}
+
+void RunPause(const StopFlags& flags, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::PauseJobRequest request;
+  request.set_id(flags.id);
+  v1::Job job;
+  const auto context = connection.Context();
+  Check(connection.jobs().Pause(context.get(), request, &job));
+  FinishStop(flags, globals, connection, std::move(job));
+}
+
+void RunResume(const std::string& id, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::ResumeJobRequest request;
+  request.set_id(id);
+  v1::Job job;
+  const auto context = connection.Context();
+  Check(connection.jobs().Resume(context.get(), request, &job));
+  if (!globals.is_text()) {
+    Print(ToText(job, globals.format));
+    return;
+  }
+  Print(absl::StrCat(job.id(), " ", StateText(job.state()),
+                     job.checkpoint_step() >= 0 ? absl::StrCat(", goes on at step ", job.checkpoint_step())
+                                                : std::string(", begins anew (nothing was saved)"),
+                     "\n"));
+}
+
+void RunDelete(const std::string& id, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::DeleteJobRequest request;
+  request.set_id(id);
+  v1::DeleteJobResponse response;
+  const auto context = connection.Context();
+  Check(connection.jobs().Delete(context.get(), request, &response));
+  Print(globals.is_text() ? "deleted\n" : ToText(response, globals.format));
+}
+
+CLI::App& Verb(CLI::App& app, const std::string& name, const std::string& help, std::string& id) {
+  CLI::App& verb = *app.add_subcommand(name, help);
+  verb.add_option("JOB", id, "Id, or a unique beginning of it")->required();
+  return verb;
+}
+
+}  // namespace
+
+void AddSteer(CLI::App& app, Globals& globals) {
+  auto cancel = std::make_shared<StopFlags>();
+  CLI::App& cancel_verb = Verb(app, "cancel", "Stop a job at its next step, save, and give its slots back", cancel->id);
+  cancel_verb.add_flag("--force", cancel->force, "Kill now, do not save");
+  cancel_verb.add_flag("--no-wait", cancel->no_wait, "Do not wait for its end");
+  cancel_verb.callback([cancel, &globals] { RunCancel(*cancel, globals); });
+
+  auto pause = std::make_shared<StopFlags>();
+  CLI::App& pause_verb = Verb(app, "pause", "Like cancel, but the job ends as PAUSED", pause->id);
+  pause_verb.add_flag("--no-wait", pause->no_wait, "Do not wait for its end");
+  pause_verb.callback([pause, &globals] { RunPause(*pause, globals); });
+
+  auto resumed = std::make_shared<std::string>();
+  Verb(app, "resume", "Queue a cancelled, paused or failed job again; it goes on from its newest checkpoint", *resumed)
+      .callback([resumed, &globals] { RunResume(*resumed, globals); });
+
+  auto deleted = std::make_shared<std::string>();
+  Verb(app, "delete", "Delete an ended job with its checkpoints, logs and metrics", *deleted)
+      .callback([deleted, &globals] { RunDelete(*deleted, globals); });
+}
+
+}  // namespace ddp

@@ -1,0 +1,51 @@
+// The verbs of ddpctl. Each Add function declares one family and runs it in its callback; errors are ExitError.
+#ifndef DDP_CLIENT_VERBS_VERBS_H_
+#define DDP_CLIENT_VERBS_VERBS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/connection.h"
+#include "client/exit_codes.h"
+#include "client/output.h"
+
+namespace ddp {
+
+// What all verbs share, filled in by the parser before a verb runs.
+struct Globals {
+  ConnectionOptions connection;
+  OutputFormat format = OutputFormat::kTable;
+  ExitCode exit_code = kOk;  // set by a verb whose work went well although its answer is bad news
+  bool is_text() const { return format == OutputFormat::kTable || format == OutputFormat::kWide; }
+};
+
+void AddSubmit(CLI::App& app, Globals& globals);
+void AddShow(CLI::App& app, Globals& globals);     // list, get
+void AddWatch(CLI::App& app, Globals& globals);    // watch, wait
+void AddSteer(CLI::App& app, Globals& globals);    // cancel, pause, resume, delete
+void AddLogs(CLI::App& app, Globals& globals);
+void AddMetrics(CLI::App& app, Globals& globals);
+void AddDaemon(CLI::App& app, Globals& globals);   // daemon start, stop, status; version
+
+// Throws ErrorOf(status) unless it is OK.
+inline void Check(const grpc::Status& status) {
+  if (!status.ok()) throw ErrorOf(status);
+}
+
+// Writes to standard output; a reader that has gone (`| head`) ends the program quietly.
+void Print(const std::string& text);
+
+struct WatchOptions {
+  bool talk = true;                                   // draw progress and events on standard error
+  absl::Duration timeout = absl::InfiniteDuration();  // kNoDaemon when it passes
+  uint64_t after_event = 0;
+};
+// Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches: ExitError
+// (kDetached).
+v1::Job WatchToEnd(const Globals& globals, Connection& connection, const std::string& id, const WatchOptions& options);
+
+}  // namespace ddp
+
+#endif  // DDP_CLIENT_VERBS_VERBS_H_

@@ -1,0 +1,175 @@
+// ddpctl watch, ddpctl wait.
+#include <unistd.h>
+
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/progress.h"
+#include "client/terminal.h"
+#include "client/verbs/verbs.h"
+
+namespace ddp {
+
+namespace {
+
+constexpr absl::Duration kReconnect = absl::Seconds(60);
+
+// Turns SIGINT into the end of the running call. One at a time.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, &old_);
+    thread_ = std::thread([this] {
+      sigset_t both = signals_;
+      sigaddset(&both, SIGUSR1);  // how the destructor wakes it
+      pthread_sigmask(SIG_BLOCK, &both, nullptr);
+      int signal = 0;
+      sigwait(&both, &signal);
+      std::lock_guard lock(mutex_);
+      if (signal != SIGINT) return;
+      interrupted_ = true;
+      if (context_ != nullptr) context_->TryCancel();
+    });
+  }
+  ~InterruptGuard() {
+    pthread_kill(thread_.native_handle(), SIGUSR1);
+    thread_.join();
+    pthread_sigmask(SIG_SETMASK, &old_, nullptr);
+  }
+  void SetContext(grpc::ClientContext* context) {
+    std::lock_guard lock(mutex_);
+    context_ = context;
+    if (interrupted_ && context != nullptr) context->TryCancel();
+  }
+  bool interrupted() {
+    std::lock_guard lock(mutex_);
+    return interrupted_;
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t old_{};
+  std::mutex mutex_;
+  grpc::ClientContext* context_ = nullptr;
+  bool interrupted_ = false;
+  std::thread thread_;
+};
+
+// Tells what happens, once.
+class Narrator {
+ public:
+  explicit Narrator(bool talk) : talk_(talk) {}
+
+  void Take(const v1::Job& job) {
+    if (talk_ && seen_ && job.progress().epoch() > epoch_) Epoch(job.progress(), job.progress().epoch() - 1);
+    epoch_ = job.progress().epoch();
+    seen_ = true;
+    if (talk_ && !HasEnded(job.state())) terminal_.Live(ProgressLine(job, terminal_.width()));
+  }
+  void Take(const v1::JobEvent& event) {
+    if (talk_) terminal_.Print(EventLine(event));
+  }
+  void End(const v1::Job& job) {
+    terminal_.ClearLive();
+    if (!talk_) return;
+    if (job.state() == v1::JOB_STATE_SUCCEEDED) Epoch(job.progress(), job.progress().epoch());
+    terminal_.Print(EndLine(job));
+  }
+  void Say(const std::string& text) {
+    if (talk_) terminal_.Print(text);
+  }
+  void Clear() { terminal_.ClearLive(); }
+
+ private:
+  void Epoch(const v1::Progress& progress, int finished) { terminal_.Print(EpochLine(progress, finished)); }
+
+  const bool talk_;
+  Terminal terminal_{STDERR_FILENO};
+  bool seen_ = false;
+  int epoch_ = 0;
+};
+
+}  // namespace
+
+v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string& id, const WatchOptions& options) {
+  const absl::Time give_up = options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
+  InterruptGuard interrupt;
+  Narrator narrator(options.talk);
+  uint64_t event = options.after_event;
+  v1::Job job;
+  std::unique_ptr<Connection> later;
+  absl::Time lost = absl::InfinitePast();
+  for (;;) {
+    Connection& connection = later ? *later : first;
+    v1::WatchJobRequest request;
+    request.set_id(id);
+    request.set_after_event(event);
+    const auto context = connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
+    interrupt.SetContext(context.get());
+    const auto stream = connection.jobs().Watch(context.get(), request);
+    for (v1::WatchJobResponse update; stream->Read(&update);) {
+      lost = absl::InfinitePast();
+      if (update.has_event()) {
+        event = update.event().seq();
+        narrator.Take(update.event());
+      } else {
+        job = update.job();
+        narrator.Take(job);
+      }
+    }
+    const grpc::Status status = stream->Finish();
+    interrupt.SetContext(nullptr);
+    if (interrupt.interrupted()) {
+      narrator.Clear();
+      throw ExitError(kDetached, absl::StrCat("detached; the job goes on. Watch it again: ddpctl watch ", id));
+    }
+    if (status.ok()) break;
+    if (absl::Now() >= give_up) {
+      narrator.Clear();
+      throw ExitError(kNoDaemon, absl::StrCat("the time has passed; job ", id, " is ", StateText(job.state())));
+    }
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw ErrorOf(status);
+    if (lost == absl::InfinitePast()) {
+      lost = absl::Now();
+      narrator.Say("the connection to the daemon is lost; the job goes on; looking for the daemon ...");
+    }
+    if (absl::Now() - lost > kReconnect) throw ErrorOf(status);
+    absl::SleepFor(absl::Milliseconds(200));
+    if (std::unique_ptr<Connection> found = Connection::Find(globals.connection)) later = std::move(found);
+  }
+  narrator.End(job);
+  return job;
+}
+
+void AddWatch(CLI::App& app, Globals& globals) {
+  CLI::App& watch = *app.add_subcommand("watch", "Progress and events of a job until it ends; Ctrl-C leaves the job alone");
+  auto watched = std::make_shared<std::string>();
+  watch.add_option("JOB", *watched, "Id, or a unique beginning of it")->required();
+  watch.callback([watched, &globals] {
+    Connection connection = Connection::Open(globals.connection);
+    const v1::Job job = WatchToEnd(globals, connection, *watched, {});
+    if (!globals.is_text()) Print(ToText(job, globals.format));
+    globals.exit_code = CodeOf(job.state());
+  });
+
+  CLI::App& wait = *app.add_subcommand("wait", "Block until a job ends; exit code 0 when it SUCCEEDED, 1 otherwise");
+  auto waited = std::make_shared<std::string>();
+  auto timeout = std::make_shared<double>(0);
+  wait.add_option("JOB", *waited, "Id, or a unique beginning of it")->required();
+  wait.add_option("--timeout", *timeout, "Seconds; exit code 3 when they have passed")->check(CLI::PositiveNumber);
+  wait.callback([waited, timeout, &globals] {
+    Connection connection = Connection::Open(globals.connection);
+    WatchOptions options{.talk = false};
+    if (*timeout > 0) options.timeout = absl::Seconds(*timeout);
+    const v1::Job job = WatchToEnd(globals, connection, *waited, options);
+    Print(globals.is_text() ? absl::StrCat(StateText(job.state()), "\n") : ToText(job, globals.format));
+    globals.exit_code = CodeOf(job.state());
+  });
+}
+
+}  // namespace ddp
