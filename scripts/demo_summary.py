@@ -18,7 +18,7 @@ def ctl(ddpctl, *args):
 
 
 def series(ddpctl, job, name):
-    rows = csv.DictReader(io.StringIO(ctl(ddpctl, "metrics", job, "--series", name, "-o", "csv")))
+    rows = csv.DictReader(io.StringIO(ctl(ddpctl, "metrics", job, "--series", name, "--csv")))
     return [float(row["value"]) for row in rows]
 
 

@@ -1,0 +1,112 @@
+"""Each mistake gives one clear message and exit code 2 or 5, and starts nothing."""
+
+import json
+
+import pytest
+
+from harness import write_csv
+
+PRETRAIN = ("submit", "--mode", "pretrain")
+CSV = ("submit", "--mode", "finetune", "--feature-columns", "a", "--label-column", "b")
+
+CASES = {
+    "unknown flag": ((*PRETRAIN, "--learning-rate", "1"), 2, "--learning-rate"),
+    "unknown verb": (("submitt",), 2, "submitt"),
+    "no mode": (("submit",), 5, "--mode (training.mode)"),
+    "wrong mode": (("submit", "--mode", "pretraining"), 2, "--mode: must be one of pretrain, finetune"),
+    "number in words": ((*PRETRAIN, "--lr", "fast"), 2, '--lr: must be a number, got "fast"'),
+    "fraction of a sample": ((*PRETRAIN, "--batch-size", "1.5"), 2, "--batch-size: must be a whole number"),
+    "too large a number": ((*PRETRAIN, "--epochs", "99999999999"), 2, "out of range"),
+    "unknown field": ((*PRETRAIN, "--set", "training.learning=1"), 2, '--set training.learning: unknown field "learning"'),
+    "unknown model": ((*PRETRAIN, "--model", "text-encodr"), 5, "text-encodr"),
+    "unknown model option": ((*PRETRAIN, "--model-option", "layer=2"), 5, "layer"),
+    "unknown data": ((*PRETRAIN, "--data", "wordnett"), 5, 'unknown data "wordnett" (did you mean wordnet?)'),
+    "lr 0": ((*PRETRAIN, "--lr", "0"), 5, "--lr (training.lr): must be a finite number > 0, got 0"),
+    "lr nan": ((*PRETRAIN, "--lr", "nan"), 5, "--lr (training.lr): must be a finite number > 0, got nan"),
+    "lr -1": ((*PRETRAIN, "--lr", "-1"), 5, "--lr (training.lr): must be a finite number > 0, got -1"),
+    "batch size 0": ((*PRETRAIN, "--batch-size", "0"), 5, "--batch-size (training.batch_size): must be > 0, got 0"),
+    "nproc 0": ((*PRETRAIN, "--nproc", "0"), 5, "--nproc (resources.nproc): must be 1 to 2"),
+    "nproc 3": ((*PRETRAIN, "--nproc", "3"), 5, "this machine has 2 CPU slots), got 3"),
+    "more ranks than samples": ((*PRETRAIN, "--limit", "1"), 5, "2 ranks, but only 1 training samples"),
+    "cuda without a GPU": ((*PRETRAIN, "--device", "cuda"), 5, "--device (resources.device): cuda is not possible here"),
+    "nccl on cpu": ((*PRETRAIN, "--backend", "nccl"), 5, "--backend (resources.backend)"),
+    "wrong objective": ((*PRETRAIN, "--objective", "classification"), 5, "--objective (training.objective)"),
+    "numbers for the encoder": ((*PRETRAIN, "--data", "fashion-mnist", "--model", "text-encoder"), 5, "fashion-mnist has none"),
+    "unknown job": (("get", "0zzzzzzzzzzz"), 4, "there is no job 0zzzzzzzzzzz"),
+    "no job id": (("cancel", "../../etc"), 5, "is no job id"),
+    "unknown parent": ((*PRETRAIN, "--init-from", "0zzzzzzzzzzz"), 4, "training.init_from: there is no job"),
+    "missing weights": ((*PRETRAIN, "--init-from", "/nowhere/w.safetensors"), 5, "/nowhere/w.safetensors"),
+}
+
+
+def nothing_started(daemon):
+    return json.loads(daemon.ctl("list", "-o", "json"))["jobs"] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused(daemon, name):
+    args, code, message = CASES[name]
+    done = daemon.run(*args)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("ddpctl: ")
+    assert nothing_started(daemon)
+
+
+def test_missing_file(daemon, tmp_path):
+    done = daemon.run(*CSV, "--data", tmp_path / "none.csv")
+    assert done.returncode == 5
+    assert f"{tmp_path}/none.csv" in done.stderr and "No such file" in done.stderr
+    assert nothing_started(daemon)
+
+
+@pytest.mark.parametrize(
+    "header,rows,message",
+    [
+        (["a", "c"], [[1, 2]], '--label-column (training.data.label_column): FILE has no column "b"; its columns are "a", "c"'),
+        (["a", "b"], [[1, 2], ["x", 3]], '--feature-columns (training.data.feature_columns): FILE:3: column "a": "x" is not a finite number'),
+        (["a", "b"], [[1, 2], ["nan", 3]], 'FILE:3: column "a": "nan" is not a finite number'),
+        (["a", "b"], [[1, 2], [1, 2, 3]], "FILE:3: "),
+        (["a", "b"], [[1, ""]], 'FILE:2: column "b" is empty'),
+        (["a", "b"], [], "FILE has a header, but no samples"),
+    ],
+)
+def test_wrong_csv(daemon, tmp_path, header, rows, message):
+    data = write_csv(tmp_path / "data.csv", header, rows)
+    done = daemon.run(*CSV, "--data", data, "--valid", "none")
+    assert done.returncode == 5
+    assert message.replace("FILE", data) in done.stderr, done.stderr
+    assert nothing_started(daemon)
+
+
+def test_wrong_yaml(daemon, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text("name: x\ntraining:\n  mode: pretrain\n  lrr: 1\n")
+    done = daemon.run("submit", "-f", file)
+    assert done.returncode == 2
+    assert f'{file}:4: unknown field "lrr"; did you mean "lr"?' in done.stderr
+    assert nothing_started(daemon)
+
+
+def test_wrong_token(daemon, tmp_path):
+    (tmp_path / "token").write_text("0" * 64)
+    done = daemon.run("list", "--token-file", tmp_path / "token")
+    assert done.returncode == 5
+    assert "wrong token" in done.stderr
+
+
+def test_no_daemon(daemon, tmp_path):
+    done = daemon.run("list", "--home", tmp_path / "nobody")
+    assert done.returncode == 3
+    assert "no daemon runs" in done.stderr
+
+
+def test_resume_of_a_running_job(daemon):
+    job = daemon.submit("--mode", "pretrain", "--batch-size", "512")
+    daemon.wait_step(job, 1)
+    done = daemon.run("resume", job)
+    assert done.returncode == 5
+    assert f"cannot resume job {job}: it is RUNNING" in done.stderr
+    done = daemon.run("delete", job)
+    assert done.returncode == 5 and "cancel it first" in done.stderr
+    assert daemon.run("cancel", "--force", job).returncode == 0
