@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
+#include "common/text.h"
 
 namespace ddp {
 
@@ -20,6 +22,12 @@ namespace {
 std::string FromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> VerbNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
 }
 
 int Run(int argc, char** argv) {
@@ -59,7 +67,13 @@ int Run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    std::cerr << "ddpctl: " << e.what() << "\nSee: ddpctl --help, ddpctl VERB --help\n";
+    std::string text = e.what();
+    if (const std::vector<std::string> unknown = app.remaining(); app.get_subcommands().empty() && !unknown.empty()) {
+      const std::string near = NearestName(unknown[0], VerbNames(app));
+      text = absl::StrCat("unknown verb \"", EscapeControls(unknown[0]), "\"",
+                          near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+    }
+    std::cerr << "ddpctl: " << text << "\nSee: ddpctl --help, ddpctl VERB --help\n";
     return kUsage;
   } catch (const ExitError& e) {
     std::string text = e.what();

@@ -1,0 +1,64 @@
+#include "client/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace ddp {
+namespace {
+
+v1::Job Running() {
+  v1::Job job;
+  job.set_id("0abc");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  job.mutable_spec()->mutable_training()->set_batch_size(100);
+  v1::Progress& p = *job.mutable_progress();
+  p.set_step(30);
+  p.set_total_steps(120);
+  p.set_epoch(1);
+  p.set_epochs(9);
+  p.set_loss(4.12345);
+  p.set_accuracy(0.25);
+  p.set_lr(1e-3);
+  p.set_samples_per_second(100);
+  return job;
+}
+
+TEST(ProgressTest, Line) {
+  // 90 steps of 100 samples at 100 samples/s: 90 s.
+  EXPECT_EQ(ProgressLine(Running(), 200),
+            "RUNNING epoch 2/9 [#####...............] 30/120 loss 4.1234 acc 0.2500 lr 0.001 100 samples/s ETA 1:30");
+}
+
+TEST(ProgressTest, NeverWiderThanTheTerminal) {
+  const std::string whole = ProgressLine(Running(), 200);
+  for (int width = 7; width < 120; ++width) {
+    const std::string line = ProgressLine(Running(), width);
+    EXPECT_LE(line.size(), static_cast<size_t>(width));
+    EXPECT_EQ(whole.substr(0, line.size()), line);
+  }
+  EXPECT_EQ(ProgressLine(Running(), 20), "RUNNING epoch 2/9");
+}
+
+TEST(ProgressTest, BeforeTheFirstStep) {
+  v1::Job job;
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.set_state_reason("waits for slots");
+  EXPECT_EQ(ProgressLine(job, 80), "QUEUED waits for slots");
+}
+
+TEST(ProgressTest, OtherLines) {
+  v1::Job job = Running();
+  job.mutable_progress()->set_valid_loss(4);
+  job.mutable_progress()->set_valid_accuracy(0.3);
+  EXPECT_EQ(EpochLine(job.progress(), 1),
+            "epoch 2/9 done: step 30  loss 4.1234  acc 0.2500  lr 0.001  valid_loss 4.0000  valid_acc 0.3000");
+  job.set_state(v1::JOB_STATE_FAILED);
+  job.set_state_reason("bad \x1b[31m");
+  EXPECT_EQ(EndLine(job), "0abc FAILED: bad \\x1B[31m\n  log: ddpctl logs 0abc   again: ddpctl resume 0abc");
+  v1::JobEvent event;
+  event.set_to_state(v1::JOB_STATE_RUNNING);
+  event.set_reason("attempt 1 trains");
+  EXPECT_EQ(EventLine(event).substr(8), " RUNNING     attempt 1 trains");
+}
+
+}  // namespace
+}  // namespace ddp

@@ -114,7 +114,6 @@ std::string Absolute(const std::string& path) { return std::filesystem::absolute
 bool LooksLikeTable(const std::string& text) { return absl::EndsWith(text, ".csv") || absl::EndsWith(text, ".tsv"); }
 
 void MakePathsAbsolute(v1::JobSpec& spec) {
-  if (!spec.has_training()) return;
   v1::Training& training = *spec.mutable_training();
   v1::Data& data = *training.mutable_data();
   if (LooksLikeTable(data.source())) data.set_source(Absolute(data.source()));
@@ -185,6 +184,8 @@ v1::JobSpec BuildSpec(const SpecInput& input) {
     const auto given = input.flag_values.find(flag.flag);
     if (given != input.flag_values.end()) ApplyFlag(spec, flag, given->second);
   }
+  // So that an empty job is told what training needs, with the names of flags.
+  if (spec.workload_case() == v1::JobSpec::WORKLOAD_NOT_SET) spec.mutable_training();
   MakePathsAbsolute(spec);
   return spec;
 }

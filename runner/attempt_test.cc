@@ -1,0 +1,286 @@
+// The real ddp-runner with fake workers (testing/fake_worker.cc) and a coordinator in this process.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "absl/time/clock.h"
+#include "attempt/event_log.h"
+#include "common/files.h"
+#include "common/process.h"
+#include "ddp/v1/runner.grpc.pb.h"
+
+namespace ddp {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+template <typename Condition>
+bool WaitUntil(Condition condition) {
+  for (const absl::Time end = absl::Now() + kPatience; absl::Now() < end; absl::SleepFor(absl::Milliseconds(5))) {
+    if (condition()) return true;
+  }
+  return false;
+}
+
+// Keeps every event, acknowledges it, and says stop when told.
+class Coordinator final : public v1::RunnerService::Service {
+ public:
+  explicit Coordinator(const std::string& home) : home_(home) { Start(); }
+  ~Coordinator() override { Stop(); }
+
+  void Start() {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    EXPECT_TRUE(WriteFileAtomic(home_ + "/address", "127.0.0.1:" + std::to_string(port) + "\n").ok());
+  }
+  void Stop() {
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+  }
+  void Refuse() { refuse_ = true; }
+  void SendStop(bool force) {
+    stop_force_ = force;
+    stop_ = true;
+  }
+  std::vector<v1::RunnerEvent> events() {
+    std::lock_guard lock(mutex_);
+    return events_;
+  }
+  bool SawStep(int64_t step) {
+    for (const auto& event : events()) {
+      for (const auto& column : event.from_rank().event().metrics().columns()) {
+        if (column.step(0) >= step) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  grpc::Status Attach(grpc::ServerContext* context,
+                      grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::RunnerMessage>* stream) override {
+    v1::RunnerMessage message;
+    if (!stream->Read(&message) || message.hello().secret() != "secret" || refuse_) {
+      return {grpc::StatusCode::PERMISSION_DENIED, "not the live attempt"};
+    }
+    v1::CoordinatorMessage reply;
+    {
+      std::lock_guard lock(mutex_);
+      reply.mutable_hello()->set_acked_seq(events_.size());
+    }
+    stream->Write(reply);
+    std::mutex write_mutex;  // two threads write
+    std::atomic<bool> over{false};
+    std::thread stopper([&] {
+      while (!context->IsCancelled() && !over) {
+        if (stop_.exchange(false)) {
+          v1::CoordinatorMessage stop;
+          stop.mutable_stop()->set_force(stop_force_);
+          std::lock_guard lock(write_mutex);
+          stream->Write(stop);
+        }
+        absl::SleepFor(absl::Milliseconds(5));
+      }
+    });
+    while (stream->Read(&message)) {
+      v1::CoordinatorMessage ack;
+      ack.mutable_ack()->set_seq(message.event().seq());
+      {
+        std::lock_guard lock(mutex_);
+        EXPECT_EQ(message.event().seq(), events_.size() + 1);
+        events_.push_back(message.event());
+      }
+      std::lock_guard lock(write_mutex);
+      stream->Write(ack);
+    }
+    over = true;
+    stopper.join();
+    return grpc::Status::OK;
+  }
+
+  const std::string home_;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::vector<v1::RunnerEvent> events_;
+  std::atomic<bool> refuse_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_force_{false};
+};
+
+class AttemptTest : public ::testing::Test {
+ protected:
+  AttemptTest() {
+    std::string name = ::testing::TempDir() + "/attempt_test.XXXXXX";
+    home_ = mkdtemp(name.data());
+    dir_ = home_ + "/attempt";
+  }
+  ~AttemptTest() override { std::filesystem::remove_all(home_); }
+
+  void Launch(int nproc, const std::map<std::string, std::string>& script, double grace = 10) {
+    v1::Launch launch;
+    launch.set_format_version(1);
+    launch.set_job_id("0job");
+    launch.set_attempt(1);
+    launch.set_secret("secret");
+    launch.set_home(home_);
+    launch.set_attempt_dir(dir_);
+    launch.set_worker_binary(DDP_FAKE_WORKER);
+    launch.set_threads_per_rank(1);
+    launch.set_stop_grace_seconds(grace);
+    launch.mutable_spec()->mutable_resources()->set_nproc(nproc);
+    launch.mutable_spec()->mutable_resources()->set_backend(v1::BACKEND_SHM);
+    for (const auto& [name, text] : script) {
+      (*launch.mutable_spec()->mutable_training()->mutable_model()->mutable_options())[name] = text;
+    }
+    ASSERT_TRUE(MakeFolders(dir_).ok());
+    ASSERT_TRUE(WriteFileAtomic(dir_ + "/" + kLaunchName, launch.SerializeAsString()).ok());
+    auto lock = TryLockFile(dir_ + "/" + kLockName);
+    ASSERT_TRUE(lock.ok() && *lock);
+    SpawnOptions options;
+    options.argv = {DDP_RUNNER, "--attempt-dir", dir_, "--lock-fd", "3"};
+    options.environment = AllowedEnvironment();
+    options.fds = {{(*lock)->get(), 3}};
+    auto child = Spawn(options);
+    ASSERT_TRUE(child.ok()) << child.status();
+    runner_ = *std::move(child);
+  }
+  // Waits for the runner's end and for the lock, which tells that no process is left; gives the record.
+  v1::AttemptEnded Finish() {
+    std::optional<ExitStatus> exit;
+    EXPECT_TRUE(WaitUntil([&] { return (exit = Reap(runner_.pid, false)).has_value(); }));
+    EXPECT_TRUE(WaitUntil([&] {
+      auto lock = TryLockFile(dir_ + "/" + kLockName);
+      return lock.ok() && lock->has_value();
+    }));
+    v1::AttemptEnded ended;
+    auto text = ReadFile(dir_ + "/" + kExitRecordName);
+    EXPECT_TRUE(text.ok() && ended.ParseFromString(*text));
+    return ended;
+  }
+  std::vector<v1::RunnerEvent> Log() {
+    std::vector<v1::RunnerEvent> events;
+    EventLogReader reader(dir_);
+    for (auto event = reader.Next(); event.ok() && *event; event = reader.Next()) events.push_back(**event);
+    return events;
+  }
+
+  std::string home_;
+  std::string dir_;
+  Child runner_;
+};
+
+TEST_F(AttemptTest, Success) {
+  Coordinator coordinator(home_);
+  Launch(2, {{"all", "begin step 1 step 2 save 2 finish"}});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  EXPECT_EQ(ended.step(), 2);
+  EXPECT_EQ(ended.saved_step(), 2);
+  const auto log = Log();
+  EXPECT_EQ(log.front().ranks_started().pids_size(), 2);
+  EXPECT_TRUE(log.back().has_ended());
+  // The coordinator has heard all of it.
+  ASSERT_EQ(coordinator.events().size(), log.size());
+  for (size_t i = 0; i < log.size(); ++i) EXPECT_EQ(coordinator.events()[i].SerializeAsString(), log[i].SerializeAsString());
+}
+
+TEST_F(AttemptTest, TheCauseIsBlamedAndTheOthersEnd) {
+  Launch(3, {{"rank-0", "step 5 exit 76"}, {"rank-1", "sleep 100 fail boom exit 1"}, {"rank-2", "hang"}});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_FAILED);
+  EXPECT_EQ(ended.failure().rank(), 1);
+  EXPECT_EQ(ended.failure().message(), "boom");
+  EXPECT_EQ(ended.failure().step(), 5);
+  EXPECT_EQ(ended.failure().log_tail(), "rank 1 plays\n");
+}
+
+TEST_F(AttemptTest, Signal) {
+  Launch(2, {{"rank-0", "hang"}, {"rank-1", "sleep 50 kill"}});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.failure().rank(), 1);
+  EXPECT_EQ(ended.failure().signal(), SIGKILL);
+}
+
+TEST_F(AttemptTest, CrashAfterTheLastWord) {
+  Launch(2, {{"all", "step 1 crash-after-finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AttemptTest, StopSaves) {
+  Coordinator coordinator(home_);
+  Launch(1, {{"all", "train 60000 finish"}});
+  ASSERT_TRUE(WaitUntil([&] { return coordinator.SawStep(3); }));
+  coordinator.SendStop(false);
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+  EXPECT_GE(ended.saved_step(), 3);
+  EXPECT_EQ(ended.saved_step(), ended.step());
+}
+
+TEST_F(AttemptTest, ADeafWorkerIsKilledAfterTheGrace) {
+  Coordinator coordinator(home_);
+  Launch(2, {{"rank-0", "save 4 step 5 hang"}, {"rank-1", "wait-stop finish"}}, /*grace=*/0.2);
+  ASSERT_TRUE(WaitUntil([&] { return coordinator.SawStep(5); }));
+  coordinator.SendStop(false);
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+  EXPECT_EQ(ended.saved_step(), 4);
+}
+
+TEST_F(AttemptTest, Force) {
+  Coordinator coordinator(home_);
+  Launch(1, {{"all", "step 1 hang"}}, /*grace=*/1000);
+  ASSERT_TRUE(WaitUntil([&] { return coordinator.SawStep(1); }));
+  coordinator.SendStop(true);
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+}
+
+TEST_F(AttemptTest, SigtermStopsAndSaves) {
+  Coordinator coordinator(home_);
+  Launch(1, {{"all", "train 60000 finish"}});
+  ASSERT_TRUE(WaitUntil([&] { return coordinator.SawStep(1); }));
+  kill(runner_.pid, SIGTERM);
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+}
+
+TEST_F(AttemptTest, ACoordinatorThatComesBackOnAnotherPortMissesNothing) {
+  Coordinator coordinator(home_);
+  Launch(1, {{"all", "train 1500 finish"}});
+  ASSERT_TRUE(WaitUntil([&] { return coordinator.SawStep(5); }));
+  coordinator.Stop();
+  coordinator.Start();
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  // The coordinator itself checks that sequence numbers have no gap and no repetition.
+  EXPECT_EQ(coordinator.events().size(), Log().size());
+}
+
+TEST_F(AttemptTest, WithoutACoordinatorTrainingGoesOn) {
+  Launch(1, {{"all", "step 1 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  EXPECT_TRUE(Log().back().has_ended());
+}
+
+TEST_F(AttemptTest, AFencedRunnerEndsItsWorkers) {
+  Coordinator coordinator(home_);
+  coordinator.Refuse();
+  Launch(1, {{"all", "train 600000 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+}
+
+TEST_F(AttemptTest, GrandchildrenAreNotLeft) {
+  // The lock is handed down to the grandchild as well: that Finish gets it proves that the grandchild is gone.
+  Launch(2, {{"all", "fork step 1 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+}
+
+}  // namespace
+}  // namespace ddp

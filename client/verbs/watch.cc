@@ -1,6 +1,8 @@
 // ddpctl watch, ddpctl wait.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <mutex>
 #include <thread>
@@ -17,29 +19,42 @@ namespace {
 
 constexpr absl::Duration kReconnect = absl::Seconds(60);
 
-// Turns SIGINT into the end of the running call. One at a time.
+int interrupt_pipe[2] = {-1, -1};
+
+void OnInterrupt(int) {
+  const char byte = 0;
+  // A full pipe has said it already.
+  if (write(interrupt_pipe[1], &byte, 1) < 0) return;
+}
+
+// Turns SIGINT, on whatever thread it arrives, into the end of the running call. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, &old_);
+    if (pipe2(interrupt_pipe, O_CLOEXEC) != 0) throw ExitError(kRefused, "cannot make a pipe");
+    struct sigaction action {};
+    action.sa_handler = OnInterrupt;
+    sigaction(SIGINT, &action, &old_);
     thread_ = std::thread([this] {
-      sigset_t both = signals_;
-      sigaddset(&both, SIGUSR1);  // how the destructor wakes it
-      pthread_sigmask(SIG_BLOCK, &both, nullptr);
-      int signal = 0;
-      sigwait(&both, &signal);
+      char byte = 0;
+      while (read(interrupt_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+      }
       std::lock_guard lock(mutex_);
-      if (signal != SIGINT) return;
+      if (leaving_) return;
       interrupted_ = true;
       if (context_ != nullptr) context_->TryCancel();
     });
   }
   ~InterruptGuard() {
-    pthread_kill(thread_.native_handle(), SIGUSR1);
+    sigaction(SIGINT, &old_, nullptr);
+    {
+      std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    OnInterrupt(SIGINT);  // wakes the thread
     thread_.join();
-    pthread_sigmask(SIG_SETMASK, &old_, nullptr);
+    close(interrupt_pipe[0]);
+    close(interrupt_pipe[1]);
   }
   void SetContext(grpc::ClientContext* context) {
     std::lock_guard lock(mutex_);
@@ -52,11 +67,11 @@ class InterruptGuard {
   }
 
  private:
-  sigset_t signals_{};
-  sigset_t old_{};
+  struct sigaction old_ {};
   std::mutex mutex_;
   grpc::ClientContext* context_ = nullptr;
   bool interrupted_ = false;
+  bool leaving_ = false;
   std::thread thread_;
 };
 
@@ -66,8 +81,13 @@ class Narrator {
   explicit Narrator(bool talk) : talk_(talk) {}
 
   void Take(const v1::Job& job) {
-    if (talk_ && seen_ && job.progress().epoch() > epoch_) Epoch(job.progress(), job.progress().epoch() - 1);
-    epoch_ = job.progress().epoch();
+    if (talk_ && seen_ && job.progress().epoch() > last_.epoch()) {
+      // The numbers of the epoch's last step, with those of the validation that followed it.
+      if (job.progress().has_valid_loss()) last_.set_valid_loss(job.progress().valid_loss());
+      if (job.progress().has_valid_accuracy()) last_.set_valid_accuracy(job.progress().valid_accuracy());
+      Epoch(last_, job.progress().epoch() - 1);
+    }
+    last_ = job.progress();
     seen_ = true;
     if (talk_ && !HasEnded(job.state())) terminal_.Live(ProgressLine(job, terminal_.width()));
   }
@@ -91,7 +111,7 @@ class Narrator {
   const bool talk_;
   Terminal terminal_{STDERR_FILENO};
   bool seen_ = false;
-  int epoch_ = 0;
+  v1::Progress last_;
 };
 
 }  // namespace

@@ -1,0 +1,181 @@
+// Real gRPC over loopback, in front of a manager whose launcher starts nothing.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "ddp/v1/job.grpc.pb.h"
+#include "ddp/v1/metric.grpc.pb.h"
+#include "ddp/v1/runner.grpc.pb.h"
+#include "ddp/v1/system.grpc.pb.h"
+#include "server/api/server.h"
+#include "server/manager/testing.h"
+
+namespace ddp {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ApiTest : public ::testing::Test {
+ protected:
+  ApiTest()
+      : executor_(4), api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right"},
+        server_(std::move(ApiServer::Start(api_, {}, "127.0.0.1:0")).value()),
+        channel_(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials())),
+        jobs_(v1::JobService::NewStub(channel_)) {}
+
+  static std::unique_ptr<grpc::ClientContext> Context(const std::string& token = "right") {
+    auto context = std::make_unique<grpc::ClientContext>();
+    context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
+    return context;
+  }
+  std::string Submit() {
+    v1::SubmitJobResponse response;
+    EXPECT_TRUE(jobs_->Submit(Context().get(), Rig::Request(), &response).ok());
+    return response.job().id();
+  }
+
+  Rig rig_;
+  Executor executor_;
+  ApiContext api_;
+  std::unique_ptr<ApiServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::JobService::Stub> jobs_;
+};
+
+TEST_F(ApiTest, Token) {
+  v1::ListJobsResponse response;
+  for (const char* token : {"", "wrong", "righ", "rightt"}) {
+    EXPECT_EQ(jobs_->List(Context(token).get(), {}, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED) << token;
+    const auto context = Context(token);
+    v1::WatchJobRequest request;
+    const auto stream = jobs_->Watch(context.get(), request);
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED) << token;
+  }
+  EXPECT_TRUE(jobs_->List(Context().get(), {}, &response).ok());
+}
+
+TEST_F(ApiTest, ErrorDetails) {
+  v1::SubmitJobRequest request = Rig::Request();
+  request.mutable_spec()->mutable_training()->set_batch_size(0);
+  v1::SubmitJobResponse response;
+  const grpc::Status status = jobs_->Submit(Context().get(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  ASSERT_EQ(detail.violations_size(), 1);
+  EXPECT_EQ(detail.violations(0).field(), "training.batch_size");
+  v1::GetJobRequest get;
+  get.set_id("0zzz");
+  v1::Job job;
+  EXPECT_EQ(jobs_->Get(Context().get(), get, &job).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
+  const std::string id = Submit();
+  const auto runner_stub = v1::RunnerService::NewStub(channel_);
+  grpc::ClientContext runner_context;
+  const auto runner = runner_stub->Attach(&runner_context);
+  v1::RunnerMessage message;
+  *message.mutable_hello() = rig_.Hello(id);
+  ASSERT_TRUE(runner->Write(message));
+  v1::CoordinatorMessage reply;
+  ASSERT_TRUE(runner->Read(&reply));
+  EXPECT_EQ(reply.hello().acked_seq(), 0u);
+
+  const auto metric_stub = v1::MetricService::NewStub(channel_);
+  std::vector<uint64_t> seqs;
+  grpc::Status metric_status;
+  std::thread subscriber([&] {
+    const auto context = Context();
+    v1::StreamMetricsRequest request;
+    request.set_job_id(id);
+    const auto stream = metric_stub->Stream(context.get(), request);
+    for (v1::StreamMetricsResponse batch; stream->Read(&batch);) seqs.push_back(batch.seq());
+    metric_status = stream->Finish();
+  });
+  constexpr uint64_t kBatches = 500;
+  const auto send = [&](const v1::RunnerEvent& event) {
+    v1::RunnerMessage m;
+    *m.mutable_event() = event;
+    return runner->Write(m);
+  };
+  ASSERT_TRUE(send(Rig::FirstStep(1)));
+  for (uint64_t i = 0; i < kBatches; ++i) ASSERT_TRUE(send(Rig::Loss(i + 2, static_cast<int64_t>(i) + 1)));
+  ASSERT_TRUE(send(Rig::Ended(kBatches + 2, v1::ATTEMPT_OUTCOME_SUCCEEDED, kBatches, kBatches)));
+  uint64_t acked = 0;
+  while (acked < kBatches + 2 && runner->Read(&reply)) acked = std::max(acked, reply.ack().seq());
+  EXPECT_EQ(acked, kBatches + 2);
+  rig_.End(id);
+
+  const auto context = Context();
+  v1::WatchJobRequest request;
+  request.set_id(id);
+  const auto watch = jobs_->Watch(context.get(), request);
+  v1::Job last;
+  for (v1::WatchJobResponse update; watch->Read(&update);) {
+    if (update.has_job()) last = update.job();
+  }
+  EXPECT_TRUE(watch->Finish().ok());
+  EXPECT_EQ(last.state(), v1::JOB_STATE_SUCCEEDED);
+  subscriber.join();
+  EXPECT_TRUE(metric_status.ok()) << metric_status.error_message();
+  ASSERT_EQ(seqs.size(), kBatches);  // no gap, no duplicate
+  for (uint64_t i = 0; i < kBatches; ++i) EXPECT_EQ(seqs[i], i + 1);
+  runner_context.TryCancel();
+  runner->Finish();
+}
+
+TEST_F(ApiTest, AWatcherThatLeavesIsForgotten) {
+  const std::string id = Submit();
+  for (int i = 0; i < 50; ++i) {
+    const auto context = Context();
+    v1::WatchJobRequest request;
+    request.set_id(id);
+    const auto watch = jobs_->Watch(context.get(), request);
+    v1::WatchJobResponse update;
+    ASSERT_TRUE(watch->Read(&update));
+    context->TryCancel();
+    EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_EQ(rig_.State(id), v1::JOB_STATE_STARTING);
+}
+
+TEST_F(ApiTest, RunnersWithoutTheSecretAreRefused) {
+  const std::string id = Submit();
+  const auto stub = v1::RunnerService::NewStub(channel_);
+  grpc::ClientContext context;
+  const auto runner = stub->Attach(&context);
+  v1::RunnerMessage message;
+  *message.mutable_hello() = rig_.Hello(id);
+  message.mutable_hello()->set_secret("guess");
+  runner->Write(message);
+  v1::CoordinatorMessage reply;
+  EXPECT_FALSE(runner->Read(&reply));
+  EXPECT_EQ(runner->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(ApiTest, Info) {
+  v1::SystemInfo info;
+  const auto stub = v1::SystemService::NewStub(channel_);
+  const std::string id = Submit();
+  ASSERT_TRUE(stub->GetInfo(Context().get(), {}, &info).ok());
+  EXPECT_EQ(info.address(), server_->address());
+  ASSERT_EQ(info.slots_size(), 2);
+  EXPECT_EQ(info.slots(1).job_id(), id);
+}
+
+TEST_F(ApiTest, ListenAddresses) {
+  for (const char* wrong : {"0.0.0.0:0", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", ":5", "10.0.0.1:5"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ApiServer::Start(api_, {}, wrong).status())) << wrong;
+  }
+  const auto taken = ApiServer::Start(api_, {}, server_->address());
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(std::string(taken.status().message()), HasSubstr("is the port in use?"));
+}
+
+}  // namespace
+}  // namespace ddp

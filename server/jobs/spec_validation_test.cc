@@ -1,0 +1,101 @@
+#include "server/jobs/spec_validation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace ddp {
+namespace {
+
+const MachineFacts kMachine{.slots = 4, .has_gpus = false, .no_gpu_reason = "no driver"};
+
+v1::JobSpec Good() {
+  v1::JobSpec spec;
+  spec.mutable_training()->set_mode(v1::MODE_PRETRAIN);
+  FillDefaults(spec, kMachine);
+  return spec;
+}
+
+TEST(SpecValidationTest, DefaultsAreGood) {
+  EXPECT_TRUE(Validate(Good(), kMachine).empty());
+  v1::JobSpec finetune;
+  finetune.mutable_training()->set_mode(v1::MODE_FINETUNE);
+  FillDefaults(finetune, kMachine);
+  EXPECT_TRUE(Validate(finetune, kMachine).empty());
+}
+
+TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
+  using Change = std::function<void(v1::JobSpec&)>;
+  const auto t = [](auto change) -> Change { return [change](v1::JobSpec& s) { change(*s.mutable_training()); }; };
+  const auto d = [](auto change) -> Change {
+    return [change](v1::JobSpec& s) { change(*s.mutable_training()->mutable_data()); };
+  };
+  const std::vector<std::tuple<const char*, const char*, Change>> cases{
+      {"name", "at most 200 bytes, got 201", [](v1::JobSpec& s) { s.set_name(std::string(201, 'x')); }},
+      {"tags", "at most 32, got 33", [](v1::JobSpec& s) { for (int i = 0; i < 33; ++i) s.add_tags("t"); }},
+      {"tags[0]", "at most 64 bytes, got 65", [](v1::JobSpec& s) { s.add_tags(std::string(65, 'x')); }},
+      {"priority", "got 1001", [](v1::JobSpec& s) { s.set_priority(1001); }},
+      {"max_restarts", "got -1", [](v1::JobSpec& s) { s.set_max_restarts(-1); }},
+      {"resources.nproc", "got 0", [](v1::JobSpec& s) { s.mutable_resources()->set_nproc(0); }},
+      {"resources.nproc", "4 CPU slots), got 5", [](v1::JobSpec& s) { s.mutable_resources()->set_nproc(5); }},
+      {"resources.backend", "nccl needs device cuda", [](v1::JobSpec& s) { s.mutable_resources()->set_backend(v1::BACKEND_NCCL); }},
+      {"training.lr", "got 0", t([](v1::Training& x) { x.set_lr(0); })},
+      {"training.lr", "got nan", t([](v1::Training& x) { x.set_lr(NAN); })},
+      {"training.lr", "got inf", t([](v1::Training& x) { x.set_lr(INFINITY); })},
+      {"training.batch_size", "got 0", t([](v1::Training& x) { x.set_batch_size(0); })},
+      {"training.micro_batch", "got -1", t([](v1::Training& x) { x.set_micro_batch(-1); })},
+      {"training.epochs", "got 0", t([](v1::Training& x) { x.set_epochs(0); })},
+      {"training.max_steps", "got 0", t([](v1::Training& x) { x.set_max_steps(0); })},
+      {"training.weight_decay", "got -0.1", t([](v1::Training& x) { x.set_weight_decay(-0.1); })},
+      {"training.momentum", "only sgd", t([](v1::Training& x) { x.set_momentum(0.9); })},
+      {"training.momentum", "got 1", t([](v1::Training& x) { x.set_momentum(1); })},
+      {"training.step_size", "got 0", t([](v1::Training& x) { x.set_step_size(0); })},
+      {"training.gamma", "got 0", t([](v1::Training& x) { x.set_gamma(0); })},
+      {"training.checkpoint_every", "got -1", t([](v1::Training& x) { x.set_checkpoint_every(-1); })},
+      {"training.keep", "got 0", t([](v1::Training& x) { x.set_keep(0); })},
+      {"training.valid_every", "got -1", t([](v1::Training& x) { x.set_valid_every(-1); })},
+      {"training.objective", "mlm or embedding", t([](v1::Training& x) { x.set_objective(v1::OBJECTIVE_REGRESSION); })},
+      {"training.data.source", "did you mean wordnet?", d([](v1::Data& x) { x.set_source("wordnt"); })},
+      {"training.data.source", "absolute path", d([](v1::Data& x) { x.set_source("a.csv"); })},
+      {"training.data.source", "only .csv and .tsv", d([](v1::Data& x) { x.set_source("/etc/passwd"); })},
+      {"training.data.valid", "absolute path", d([](v1::Data& x) { x.set_valid("b.csv"); })},
+      {"training.data.valid_fraction", "got 1", d([](v1::Data& x) { x.set_valid_fraction(1); })},
+      {"training.data.limit", "got 0", d([](v1::Data& x) { x.set_limit(0); })},
+      {"training.data.tokenizer", "words or bytes", d([](v1::Data& x) { x.set_tokenizer("bpe"); })},
+      {"training.data.vocab_size", "got 7", d([](v1::Data& x) { x.set_vocab_size(7); })},
+      {"training.data.max_tokens", "got 0", d([](v1::Data& x) { x.set_max_tokens(0); })},
+  };
+  for (const auto& [field, text, change] : cases) {
+    v1::JobSpec spec = Good();
+    change(spec);
+    const auto violations = Validate(spec, kMachine);
+    ASSERT_EQ(violations.size(), 1u) << field << " " << text;
+    EXPECT_EQ(violations[0].field(), field);
+    EXPECT_NE(violations[0].description().find(text), std::string::npos) << violations[0].description();
+  }
+}
+
+TEST(SpecValidationTest, CudaWithoutAGpuSaysWhy) {
+  v1::JobSpec spec = Good();
+  spec.mutable_resources()->set_device(v1::DEVICE_CUDA);
+  spec.mutable_resources()->set_backend(v1::BACKEND_NCCL);
+  const auto violations = Validate(spec, kMachine);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(violations[0].field(), "resources.device");
+  EXPECT_EQ(violations[0].description(), "cuda is not possible here: no driver; choose cpu");
+}
+
+TEST(SpecValidationTest, AllViolationsAtOnceAndNoWorkload) {
+  v1::JobSpec spec = Good();
+  spec.mutable_training()->set_lr(-1);
+  spec.mutable_training()->set_epochs(0);
+  EXPECT_EQ(Validate(spec, kMachine).size(), 2u);
+  v1::JobSpec empty;
+  FillDefaults(empty, kMachine);
+  ASSERT_EQ(Validate(empty, kMachine).size(), 1u);
+  EXPECT_EQ(Validate(empty, kMachine)[0].field(), "training");
+}
+
+}  // namespace
+}  // namespace ddp

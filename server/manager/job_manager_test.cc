@@ -1,0 +1,335 @@
+#include "server/manager/job_manager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "server/manager/testing.h"
+#include "server/manager/watch.h"
+#include "server/metrics/query.h"
+
+namespace ddp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void Run(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& events,
+         std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>()) {
+  ASSERT_TRUE(rig.manager->Attach(rig.Hello(id), session).ok());
+  for (const v1::RunnerEvent& event : events) {
+    const absl::Status status = rig.manager->HandleEvent(rig.Hello(id), event);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST(JobManagerTest, SubmitRunSucceed) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  ASSERT_EQ(rig.launcher.launches.size(), 1u);
+  const v1::Launch& launch = rig.launcher.launches[0];
+  EXPECT_EQ(launch.attempt_dir(), rig.home + "/jobs/" + id + "/attempts/1");
+  EXPECT_EQ(launch.checkpoint_dir(), rig.home + "/jobs/" + id + "/checkpoints");
+  EXPECT_EQ(launch.threads_per_rank(), 1);
+  EXPECT_EQ(launch.spec().training().lr(), 1e-3);
+  Run(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 5), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 5, 5)});
+  // The runner has said its last word, but its processes are still there.
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RUNNING);
+  rig.End(id);
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(job.checkpoint_step(), 5);
+  EXPECT_EQ(job.attempts(0).last_step(), 5);
+  EXPECT_TRUE(job.has_end_time());
+}
+
+TEST(JobManagerTest, FailuresUseUpTheBudgetUnlessThereIsProgress) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  const auto fail = [&](bool with_progress) {
+    std::vector<v1::RunnerEvent> events{Rig::FirstStep(1)};
+    if (with_progress) events.push_back(Rig::Saved(2, 7));
+    events.push_back(Rig::Ended(events.size() + 1, v1::ATTEMPT_OUTCOME_FAILED, 9, -1));
+    Run(rig, id, events);
+    rig.End(id);
+  };
+  fail(false);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);  // at once: the first back-off is 0
+  fail(false);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RESTARTING);
+  rig.clock.now += absl::Milliseconds(1201);  // at most 1 s + 20 %
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  fail(true);  // progress: counts from 1 again
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  EXPECT_EQ(rig.Job(id).attempts(3).start_step(), 7);
+  for (int i = 0; i < 3; ++i) {
+    fail(false);
+    rig.clock.now += absl::Seconds(60);
+    rig.manager->Poll();
+  }
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.restarts(), 5);
+  EXPECT_EQ(job.attempts_size(), 6);
+  EXPECT_EQ(job.failure().message(), "boom");
+}
+
+TEST(JobManagerTest, AFinalFailureBurnsNoRetries) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent ended = Rig::Ended(1, v1::ATTEMPT_OUTCOME_FAILED, 0, -1);
+  ended.mutable_ended()->mutable_failure()->set_retryable(false);
+  Run(rig, id, {ended});
+  rig.End(id);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(rig.Job(id).attempts_size(), 1);
+}
+
+TEST(JobManagerTest, CancelOfARunningJob) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  auto session = std::make_shared<FakeSession>();
+  Run(rig, id, {Rig::FirstStep(1)}, session);
+  EXPECT_EQ(rig.manager->Cancel(id, false)->state(), v1::JOB_STATE_CANCELLING);
+  EXPECT_EQ(session->stops(), 1);
+  // A runner that dials in again is told again.
+  auto second = std::make_shared<FakeSession>();
+  ASSERT_TRUE(rig.manager->Attach(rig.Hello(id), second).ok());
+  EXPECT_EQ(second->stops(), 1);
+  ASSERT_TRUE(rig.manager->HandleEvent(rig.Hello(id), Rig::Ended(2, v1::ATTEMPT_OUTCOME_STOPPED, 8, 8)).ok());
+  rig.End(id);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(rig.Job(id).checkpoint_step(), 8);
+  EXPECT_EQ(rig.manager->Cancel(id, false)->state(), v1::JOB_STATE_CANCELLED);  // again is fine
+
+  const auto resumed = rig.manager->Resume(id);
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  EXPECT_EQ(rig.Job(id).attempts(1).start_step(), 8);
+  EXPECT_FALSE(rig.manager->Resume(id).ok());
+}
+
+TEST(JobManagerTest, QueuedJobs) {
+  Rig rig;
+  const std::string first = rig.Submit();
+  const std::string second = rig.Submit();
+  const std::string third = rig.Submit();
+  EXPECT_EQ(rig.State(second), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(rig.manager->Cancel(third, false)->state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(rig.manager->Pause(second)->state(), v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(rig.manager->Resume(second)->state(), v1::JOB_STATE_QUEUED);
+  Run(rig, first, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
+  rig.End(first);
+  EXPECT_EQ(rig.State(second), v1::JOB_STATE_STARTING);
+  EXPECT_EQ(rig.manager->Slots()[0].job_id(), second);
+}
+
+TEST(JobManagerTest, RefusedSpecsMakeNoJob) {
+  Rig rig;
+  v1::SubmitJobRequest request = Rig::Request();
+  request.mutable_spec()->mutable_training()->set_lr(0);
+  SubmitResult result = rig.manager->Submit(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(result.status));
+  ASSERT_EQ(result.violations.size(), 1u);
+  EXPECT_EQ(result.violations[0].field(), "training.lr");
+  EXPECT_TRUE(rig.checker.requests.empty());  // no process for what is wrong anyway
+  v1::FieldViolation& violation = *rig.checker.result.add_violations();
+  violation.set_field("training.data.source");
+  violation.set_description("gone");
+  result = rig.manager->Submit(Rig::Request());
+  EXPECT_TRUE(absl::IsInvalidArgument(result.status));
+  EXPECT_EQ(result.violations[0].description(), "gone");
+  EXPECT_EQ(rig.manager->List({})->jobs_size(), 0);
+}
+
+TEST(JobManagerTest, Idempotence) {
+  Rig rig;
+  v1::SubmitJobRequest request = Rig::Request();
+  request.set_request_id("r");
+  const SubmitResult first = rig.manager->Submit(request);
+  rig.Restart();
+  const SubmitResult second = rig.manager->Submit(request);
+  EXPECT_EQ(second.response.job().id(), first.response.job().id());
+  EXPECT_EQ(rig.launcher.launches.size(), 1u);
+  request.mutable_spec()->set_name("other");
+  EXPECT_TRUE(absl::IsAlreadyExists(rig.manager->Submit(request).status));
+}
+
+TEST(JobManagerTest, FencedRunners) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  auto session = std::make_shared<FakeSession>();
+  v1::RunnerHello hello = rig.Hello(id);
+  hello.set_secret("wrong");
+  EXPECT_TRUE(absl::IsPermissionDenied(rig.manager->Attach(hello, session)));
+  hello = rig.Hello(id);
+  hello.set_attempt(2);
+  EXPECT_TRUE(absl::IsPermissionDenied(rig.manager->Attach(hello, session)));
+  hello.set_job_id("0zzz");
+  EXPECT_TRUE(absl::IsNotFound(rig.manager->Attach(hello, session)));
+}
+
+TEST(JobManagerTest, EventsSentAgainCountOnce) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  auto session = std::make_shared<FakeSession>();
+  Run(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1), Rig::Loss(3, 2)}, session);
+  auto again = std::make_shared<FakeSession>();
+  Run(rig, id, {Rig::Loss(2, 1), Rig::Loss(3, 2), Rig::Loss(4, 3)}, again);
+  EXPECT_TRUE(absl::IsDataLoss(rig.manager->HandleEvent(rig.Hello(id), Rig::Loss(6, 5))));
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_EQ(again->acked(), 4u);
+  v1::QueryMetricsRequest query;
+  query.set_job_id(id);
+  const auto points = QueryMetrics(rig.store->reader(), query);
+  ASSERT_EQ(points->columns_size(), 1);
+  EXPECT_THAT(points->columns(0).step(), ElementsAre(1, 2, 3));
+}
+
+TEST(JobManagerTest, ADaemonThatWasAwayReadsTheFiles) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  Run(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1)});
+  const std::string dir = rig.manager->AttemptFolder(id, 1);
+  rig.Stop();
+  // What the runner wrote meanwhile. The first two are known already.
+  ASSERT_TRUE(MakeFolders(dir).ok());
+  {
+    FakeClock clock;
+    auto log = EventLog::Open(dir, clock);
+    ASSERT_TRUE(log.ok());
+    for (const v1::RunnerEvent& event : {Rig::FirstStep(1), Rig::Loss(2, 1), Rig::Loss(3, 2), Rig::Saved(4, 2),
+                                         Rig::Ended(5, v1::ATTEMPT_OUTCOME_SUCCEEDED, 2, 2)}) {
+      ASSERT_TRUE(log->Append(event).ok());
+    }
+  }
+  rig.Start();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RUNNING);
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RUNNING);  // its runner lives
+  rig.End(id);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_SUCCEEDED);
+  v1::QueryMetricsRequest query;
+  query.set_job_id(id);
+  EXPECT_THAT(QueryMetrics(rig.store->reader(), query)->columns(0).step(), ElementsAre(1, 2));
+}
+
+TEST(JobManagerTest, ALostRunnerIsAFailureThatMayBeRetried) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  Run(rig, id, {Rig::FirstStep(1)});
+  rig.End(id);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.attempts(0).outcome(), v1::ATTEMPT_OUTCOME_LOST);
+  EXPECT_THAT(job.attempts(0).failure().message(), HasSubstr("vanished without a word"));
+}
+
+TEST(JobManagerTest, ALauncherThatFails) {
+  Rig rig;
+  rig.launcher.error = absl::ResourceExhaustedError("no processes left");
+  const std::string id = rig.Submit();
+  for (int i = 0; i < 4; ++i) {
+    rig.clock.now += absl::Minutes(1);
+    rig.manager->Poll();
+  }
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(rig.Job(id).failure().message(), HasSubstr("no processes left"));
+}
+
+TEST(JobManagerTest, Parents) {
+  Rig rig;
+  const std::string parent = rig.Submit();
+  v1::SubmitJobRequest request = Rig::Request();
+  request.mutable_spec()->mutable_training()->set_mode(v1::MODE_FINETUNE);
+  request.mutable_spec()->mutable_training()->set_init_from(parent);
+  EXPECT_TRUE(absl::IsFailedPrecondition(rig.manager->Submit(request).status));
+  const std::string folder = rig.manager->JobFolder(parent) + "/checkpoints/step-00000004";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  ASSERT_TRUE(WriteFileAtomic(folder + "/manifest.json", "{}").ok());
+  const SubmitResult child = rig.manager->Submit(request);
+  ASSERT_TRUE(child.status.ok()) << child.status;
+  EXPECT_EQ(child.response.job().parent_id(), parent);
+  EXPECT_EQ(rig.checker.requests.back().init_path(), folder);
+  request.mutable_spec()->mutable_training()->set_init_from(parent + "@5");
+  EXPECT_THAT(std::string(rig.manager->Submit(request).status.message()), HasSubstr("no checkpoint of step 5; it has those of the steps 4"));
+  request.mutable_spec()->mutable_training()->set_init_from("0zzzzzzzzzzz");
+  EXPECT_TRUE(absl::IsNotFound(rig.manager->Submit(request).status));
+}
+
+TEST(JobManagerTest, IdsAndPrefixes) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  EXPECT_EQ(rig.manager->Get(id.substr(0, 11))->id(), id);
+  EXPECT_TRUE(absl::IsNotFound(rig.manager->Get("0zzzzzzzzzzz").status()));
+  for (const char* wrong : {"", "../x", "ABC", "0123456789abc"}) EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->Get(wrong).status())) << wrong;
+  const std::string other = rig.Submit();
+  EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->Get("0").status()));  // both begin with it
+}
+
+TEST(JobManagerTest, Delete) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  EXPECT_TRUE(absl::IsFailedPrecondition(rig.manager->Delete(id)));
+  Run(rig, id, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
+  rig.End(id);
+  ASSERT_TRUE(MakeFolders(rig.manager->JobFolder(id)).ok());
+  EXPECT_TRUE(rig.manager->Delete(id).ok());
+  EXPECT_FALSE(Exists(rig.manager->JobFolder(id)));
+  rig.Restart();
+  EXPECT_TRUE(absl::IsNotFound(rig.manager->Get(id).status()));
+}
+
+TEST(JobManagerTest, WatchersSeeEveryEventOnceAndTheEnd) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  int wakes = 0;
+  auto watch = std::move(rig.manager->Watch(id, 0, [&] { ++wakes; })).value();
+  std::vector<uint64_t> events;
+  v1::Job last;
+  const auto drain = [&] {
+    for (v1::WatchJobResponse update;;) {
+      const auto step = watch->Next(update);
+      if (!step.ok() || *step != StreamStep::kItem) return step.ok() ? *step : StreamStep::kEnd;
+      if (update.has_event()) events.push_back(update.event().seq());
+      else last = update.job();
+    }
+  };
+  EXPECT_EQ(drain(), StreamStep::kWait);
+  EXPECT_THAT(events, ElementsAre(1, 2));  // submitted, placed
+  Run(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 3), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 3, 3)});
+  EXPECT_GT(wakes, 0);
+  rig.End(id);
+  EXPECT_EQ(drain(), StreamStep::kEnd);
+  EXPECT_THAT(events, ElementsAre(1, 2, 3, 4, 5));  // running, saved, succeeded
+  EXPECT_EQ(last.state(), v1::JOB_STATE_SUCCEEDED);
+}
+
+TEST(JobManagerTest, ListPages) {
+  Rig rig(1);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 5; ++i) {
+    rig.clock.now += absl::Seconds(1);
+    ids.push_back(rig.Submit(1));
+  }
+  v1::ListJobsRequest request;
+  request.set_page_size(2);
+  std::vector<std::string> seen;
+  for (;;) {
+    const auto page = rig.manager->List(request);
+    ASSERT_TRUE(page.ok());
+    for (const v1::Job& job : page->jobs()) seen.push_back(job.id());
+    if (page->next_page_token().empty()) break;
+    request.set_page_token(page->next_page_token());
+  }
+  EXPECT_EQ(seen, std::vector<std::string>(ids.rbegin(), ids.rend()));
+  request.set_page_size(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->List(request).status()));
+}
+
+}  // namespace
+}  // namespace ddp

@@ -102,12 +102,12 @@ def test_logs_and_list(daemon):
     log = daemon.ctl("logs", job)
     assert log.startswith("rank 0 | ") and "facts:" in log
     row = daemon.ctl("list").splitlines()[1]
-    assert row.startswith(job) and "two\\nsteps \\x1b[31m" in row
+    assert row.startswith(job) and "two\\nsteps \\x1B[31m" in row
     assert daemon.ctl("list", "--state", "succeeded", "--limit", 1).count("\n") == 2
 
 
 def test_submit_is_idempotent(daemon):
-    args = ("--mode", "pretrain", "--max-steps", 1, "--limit", 64, "--request-id", "once")
+    args = ("--mode", "pretrain", "--max-steps", 1, "--limit", 64, "--valid", "none", "--request-id", "once")
     first = daemon.submit(*args)
     assert daemon.submit(*args) == first
     done = daemon.run("submit", *args, "--lr", "0.5")
@@ -142,8 +142,7 @@ def test_ctrl_c_detaches(daemon):
     job = daemon.submit(*LONG)
     daemon.wait_step(job, 1)
     watch = subprocess.Popen([BIN / "ddpctl", "watch", job], env=daemon.env, stderr=subprocess.PIPE, text=True)
-    assert "STARTING" in watch.stderr.readline() or True
-    poll(lambda: alive(watch.pid), "watch runs")
+    assert watch.stderr.readline()  # it has begun to tell
     watch.send_signal(signal.SIGINT)
     _, text = watch.communicate(timeout=20)
     assert watch.returncode == 130
@@ -161,7 +160,7 @@ def test_second_daemon_is_refused(daemon):
 def test_autostart_and_stop(tmp_path):
     env = os.environ | {"DDPD_HOME": str(tmp_path / "home")}
     run = lambda *args: subprocess.run([BIN / "ddpctl", *args], env=env, capture_output=True, text=True, timeout=120)
-    submitted = run("submit", "--mode", "pretrain", "--max-steps", "1", "--limit", "64", "--nproc", "1")
+    submitted = run("submit", "--mode", "pretrain", "--max-steps", "1", "--limit", "64", "--nproc", "1", "--valid", "none")
     assert submitted.returncode == 0, submitted.stderr
     assert run("wait", submitted.stdout.strip()).stdout == "SUCCEEDED\n"
     info = json.loads(run("daemon", "status", "-o", "json").stdout)

