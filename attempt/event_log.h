@@ -1,5 +1,5 @@
-// events.log: what happened in an attempt, as frames of RunnerEvent in the order of their seq. It is written before anything is
-// sent, so that a lost connection or a dead coordinator loses nothing.
+// events.log: what happened in an attempt, as frames of RunnerEvent in the order of their seq. It is written before
+// anything is sent, so that a lost connection or a dead coordinator loses nothing.
 #ifndef DDP_ATTEMPT_EVENT_LOG_H_
 #define DDP_ATTEMPT_EVENT_LOG_H_
 
@@ -21,8 +21,8 @@ inline constexpr char kExitRecordName[] = "exit.pb";
 inline constexpr char kLaunchName[] = "launch.pb";
 inline constexpr char kLockName[] = "runner.lock";
 
-// Writes. Not thread-safe. Numbers and times the events. What cannot be written now (a full disk) is kept and tried again with
-// the next event.
+// Writes. Not thread-safe. Numbers and times the events. What cannot be written now (a full disk) is kept and tried
+// again with the next event.
 class EventLog {
  public:
   static absl::StatusOr<EventLog> Open(const std::string& attempt_dir, Clock& clock);

@@ -63,13 +63,15 @@ Connection Connection::Open(const ConnectionOptions& options) {
   if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
   if (!options.address.empty()) throw ExitError(kNoDaemon, absl::StrCat("no daemon answers at ", options.address));
   if (!options.autostart) {
-    throw ExitError(kNoDaemon, absl::StrCat("no daemon runs with the home ", options.home, "; start one with: ddpctl daemon start"));
+    throw ExitError(kNoDaemon, absl::StrCat("no daemon runs with the home ", options.home,
+                                            "; start one with: ddpctl daemon start"));
   }
   StartDaemon(options.home);
   for (const absl::Time end = absl::Now() + absl::Seconds(5); absl::Now() < end;) {
     if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
   }
-  throw ExitError(kNoDaemon, absl::StrCat("the daemon was started, but does not answer; see ", options.home, "/ddpd.log"));
+  throw ExitError(kNoDaemon,
+                  absl::StrCat("the daemon was started, but does not answer; see ", options.home, "/ddpd.log"));
 }
 
 }  // namespace ddp

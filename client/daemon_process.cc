@@ -39,7 +39,8 @@ void StartDaemon(const std::string& home) {
   options.new_session = true;
   options.working_directory = "/";
   const absl::StatusOr<Child> child = Spawn(options);
-  if (!child.ok()) throw ExitError(kNoDaemon, absl::StrCat("cannot start ddpd: ", std::string(child.status().message())));
+  if (!child.ok())
+    throw ExitError(kNoDaemon, absl::StrCat("cannot start ddpd: ", std::string(child.status().message())));
   const absl::Time end = absl::Now() + kStartTimeout;
   while (absl::Now() < end) {
     if (Exists(home + "/address")) return;
@@ -59,7 +60,8 @@ void StartDaemon(const std::string& home) {
 
 void StopDaemon(int64_t pid, absl::Duration timeout) {
   if (kill(static_cast<pid_t>(pid), SIGTERM) != 0) {
-    throw ExitError(kRefused, std::string(ErrnoStatus(errno, absl::StrCat("cannot signal ddpd (pid ", pid, ")")).message()));
+    throw ExitError(kRefused,
+                    std::string(ErrnoStatus(errno, absl::StrCat("cannot signal ddpd (pid ", pid, ")")).message()));
   }
   for (const absl::Time end = absl::Now() + timeout; absl::Now() < end;) {
     if (kill(static_cast<pid_t>(pid), 0) != 0) return;

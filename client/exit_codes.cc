@@ -28,8 +28,8 @@ ExitError ErrorOf(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT && detail.ParseFromString(status.error_details())) {
     for (const v1::FieldViolation& violation : detail.violations()) {
       const std::string flag = FlagOf(violation.field());
-      absl::StrAppend(&text, text.empty() ? "" : "\n", flag, flag.empty() ? "" : " (", violation.field(), flag.empty() ? "" : ")",
-                      ": ", violation.description());
+      absl::StrAppend(&text, text.empty() ? "" : "\n", flag, flag.empty() ? "" : " (", violation.field(),
+                      flag.empty() ? "" : ")", ": ", violation.description());
     }
   }
   if (text.empty()) text = EscapeControls(status.error_message());

@@ -26,7 +26,8 @@ std::string FromEnvironment(const char* name) {
 
 std::vector<std::string> VerbNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
   return names;
 }
 
@@ -41,12 +42,16 @@ int Run(int argc, char** argv) {
   app.fallthrough();
   app.set_version_flag("--version", "ddpctl " DDP_VERSION);
   app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")->capture_default_str();
-  app.add_option("--address", globals.connection.address, "HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
-  app.add_option("--token-file", globals.connection.token_file, "File with the daemon's token ($DDPD_TOKEN: the token itself)");
+  app.add_option("--address", globals.connection.address,
+                 "HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
+  app.add_option("--token-file", globals.connection.token_file,
+                 "File with the daemon's token ($DDPD_TOKEN: the token itself)");
   bool no_autostart = false;
   app.add_flag("--no-autostart", no_autostart, "Do not start a daemon when none runs");
-  const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::kTable}, {"wide", OutputFormat::kWide},
-                                                    {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+  const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::kTable},
+                                                    {"wide", OutputFormat::kWide},
+                                                    {"json", OutputFormat::kJson},
+                                                    {"yaml", OutputFormat::kYaml}};
   app.add_option("-o,--output", globals.format, "table, wide, json or yaml")
       ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))
       ->type_name("FORMAT");

@@ -16,7 +16,8 @@ namespace {
 constexpr int kBarCells = 20;
 
 std::string Bar(int64_t step, int64_t total) {
-  const auto full = static_cast<size_t>(std::clamp<int64_t>(step * kBarCells / std::max<int64_t>(1, total), 0, kBarCells));
+  const auto full =
+      static_cast<size_t>(std::clamp<int64_t>(step * kBarCells / std::max<int64_t>(1, total), 0, kBarCells));
   return absl::StrCat("[", std::string(full, '#'), std::string(kBarCells - full, '.'), "]");
 }
 

@@ -15,7 +15,7 @@ v1::Job Running() {
   p.set_total_steps(120);
   p.set_epoch(1);
   p.set_epochs(9);
-  p.set_loss(4.12345);
+  p.set_loss(4.25);
   p.set_accuracy(0.25);
   p.set_lr(1e-3);
   p.set_samples_per_second(100);
@@ -25,7 +25,7 @@ v1::Job Running() {
 TEST(ProgressTest, Line) {
   // 90 steps of 100 samples at 100 samples/s: 90 s.
   EXPECT_EQ(ProgressLine(Running(), 200),
-            "RUNNING epoch 2/9 [#####...............] 30/120 loss 4.1234 acc 0.2500 lr 0.001 100 samples/s ETA 1:30");
+            "RUNNING epoch 2/9 [#####...............] 30/120 loss 4.2500 acc 0.2500 lr 0.001 100 samples/s ETA 1:30");
 }
 
 TEST(ProgressTest, NeverWiderThanTheTerminal) {
@@ -50,7 +50,7 @@ TEST(ProgressTest, OtherLines) {
   job.mutable_progress()->set_valid_loss(4);
   job.mutable_progress()->set_valid_accuracy(0.3);
   EXPECT_EQ(EpochLine(job.progress(), 1),
-            "epoch 2/9 done: step 30  loss 4.1234  acc 0.2500  lr 0.001  valid_loss 4.0000  valid_acc 0.3000");
+            "epoch 2/9 done: step 30  loss 4.2500  acc 0.2500  lr 0.001  valid_loss 4.0000  valid_acc 0.3000");
   job.set_state(v1::JOB_STATE_FAILED);
   job.set_state_reason("bad \x1b[31m");
   EXPECT_EQ(EndLine(job), "0abc FAILED: bad \\x1B[31m\n  log: ddpctl logs 0abc   again: ddpctl resume 0abc");

@@ -62,7 +62,8 @@ class YamlReader {
       }
     }
   }
-  void ReadScalar(const YAML::Node& node, const std::string& name, const FieldDescriptor& field, Message& message) const {
+  void ReadScalar(const YAML::Node& node, const std::string& name, const FieldDescriptor& field,
+                  Message& message) const {
     if (!node.IsScalar()) Refuse(node, name, "must be one value");
     const absl::Status status = SetValue(message, field, node.Scalar());
     if (!status.ok()) Refuse(node, name, std::string(status.message()));
@@ -127,8 +128,10 @@ void MakePathsAbsolute(v1::JobSpec& spec) {
 const std::vector<SpecFlag>& SpecFlags() {
   static const std::vector<SpecFlag> kFlags{
       {"--mode", "training.mode", "pretrain or finetune", false},
-      {"--objective", "training.objective", "mlm (default of pretrain), embedding, classification (default of finetune), regression", false},
-      {"--data", "training.data.source", "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a .csv or .tsv file", false},
+      {"--objective", "training.objective",
+       "mlm (default of pretrain), embedding, classification (default of finetune), regression", false},
+      {"--data", "training.data.source",
+       "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a .csv or .tsv file", false},
       {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false},
       {"--valid-fraction", "training.data.valid_fraction", "Part that is held out (0.1)", false},
       {"--text-column", "training.data.text_column", "Column of a CSV/TSV file with the text", false},
@@ -140,7 +143,8 @@ const std::vector<SpecFlag>& SpecFlags() {
       {"--max-tokens", "training.data.max_tokens", "Texts are cut to this many tokens (32)", false},
       {"--model", "training.model.name", "text-encoder or mlp; default: what fits the data", false},
       {"--model-option", "training.model.options", "NAME=VALUE, see docs/models.md; repeatable", true},
-      {"--init-from", "training.init_from", "JOB, JOB@STEP, or a checkpoint folder or .safetensors file to start from", false},
+      {"--init-from", "training.init_from", "JOB, JOB@STEP, or a checkpoint folder or .safetensors file to start from",
+       false},
       {"--reinit", "training.reinit", "Pattern of tensor names that start fresh; repeatable", true},
       {"--epochs", "training.epochs", "Epochs (9)", false},
       {"--max-steps", "training.max_steps", "Stop after this many optimizer steps", false},

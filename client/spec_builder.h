@@ -15,19 +15,20 @@ struct SpecFlag {
   const char* flag;   // "--lr"
   const char* field;  // "training.lr"
   const char* help;
-  bool repeated;      // may be given several times; else the last one counts
+  bool repeated;  // may be given several times; else the last one counts
 };
 const std::vector<SpecFlag>& SpecFlags();
 // "--lr" for "training.lr"; "" when the field has no flag. Indices are ignored ("tags[1]").
 std::string FlagOf(const std::string& field);
 
 struct SpecInput {
-  std::string file;                                            // "": none
-  std::vector<std::string> sets;                               // "training.lr=1e-3"
+  std::string file;                                             // "": none
+  std::vector<std::string> sets;                                // "training.lr=1e-3"
   std::map<std::string, std::vector<std::string>> flag_values;  // by flag, as given
 };
 
-// Throws ExitError (kUsage) that names the file and line, the --set, or the flag. Relative paths of files become absolute.
+// Throws ExitError (kUsage) that names the file and line, the --set, or the flag. Relative paths of files become
+// absolute.
 v1::JobSpec BuildSpec(const SpecInput& input);
 
 }  // namespace ddp

@@ -45,9 +45,9 @@ TEST(SpecBuilderTest, ThreeSpellingsAreOneSpec) {
   EXPECT_EQ(flags.training().data().feature_columns_size(), 2);
   EXPECT_EQ(flags.resources().device(), v1::DEVICE_UNSPECIFIED);
   const v1::JobSpec sets = BuildSpec(
-      {.sets = {"training.mode=MODE_FINETUNE", "training.lr=0.001", "training.batch_size=64", "training.model.options.dim=64",
-                "training.model.options.layers=1", "training.data.feature_columns=a", "training.data.feature_columns=b", "tags=x",
-                "tags=y", "resources.device=auto", "resources.nproc=2"}});
+      {.sets = {"training.mode=MODE_FINETUNE", "training.lr=0.001", "training.batch_size=64",
+                "training.model.options.dim=64", "training.model.options.layers=1", "training.data.feature_columns=a",
+                "training.data.feature_columns=b", "tags=x", "tags=y", "resources.device=auto", "resources.nproc=2"}});
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(flags, sets));
   const v1::JobSpec yaml = BuildSpec({.file = WriteFile("tags: [x, y]\n"
                                                         "resources: {nproc: 2, device: auto}\n"
@@ -76,7 +76,8 @@ TEST(SpecBuilderTest, Errors) {
   EXPECT_EQ(ErrorOf({.flag_values = {{"--batch-size", {"1.5"}}}}), "--batch-size: must be a whole number, got \"1.5\"");
   EXPECT_THAT(ErrorOf({.flag_values = {{"--epochs", {"3000000000"}}}}), HasSubstr("out of range"));
   EXPECT_EQ(ErrorOf({.flag_values = {{"--seed", {"-1"}}}}), "--seed: must be a whole number >= 0, got \"-1\"");
-  EXPECT_EQ(ErrorOf({.flag_values = {{"--optimizer", {"adan"}}}}), "--optimizer: must be one of adam, adamw, sgd; got \"adan\"");
+  EXPECT_EQ(ErrorOf({.flag_values = {{"--optimizer", {"adan"}}}}),
+            "--optimizer: must be one of adam, adamw, sgd; got \"adan\"");
   EXPECT_EQ(ErrorOf({.flag_values = {{"--model-option", {"dim"}}}}), "--model-option: must be NAME=VALUE, got \"dim\"");
   EXPECT_EQ(ErrorOf({.sets = {"training.lrr=1"}}), "--set training.lrr: unknown field \"lrr\"; did you mean \"lr\"?");
   EXPECT_EQ(ErrorOf({.sets = {"training=1"}}), "--set training: is a group of fields, not one value");
@@ -95,11 +96,13 @@ TEST(SpecBuilderTest, Errors) {
 
 TEST(SpecBuilderTest, PathsBecomeAbsolute) {
   const std::string here = std::filesystem::current_path();
-  const v1::JobSpec spec = BuildSpec({.flag_values = {{"--data", {"d/../a.csv"}}, {"--valid", {"b.csv"}}, {"--init-from", {"w.safetensors"}}}});
+  const v1::JobSpec spec = BuildSpec(
+      {.flag_values = {{"--data", {"d/../a.csv"}}, {"--valid", {"b.csv"}}, {"--init-from", {"w.safetensors"}}}});
   EXPECT_EQ(spec.training().data().source(), here + "/a.csv");
   EXPECT_EQ(spec.training().data().valid(), here + "/b.csv");
   EXPECT_EQ(spec.training().init_from(), here + "/w.safetensors");
-  const v1::JobSpec names = BuildSpec({.flag_values = {{"--data", {"wordnet:noun"}}, {"--valid", {"none"}}, {"--init-from", {"0abc@3"}}}});
+  const v1::JobSpec names =
+      BuildSpec({.flag_values = {{"--data", {"wordnet:noun"}}, {"--valid", {"none"}}, {"--init-from", {"0abc@3"}}}});
   EXPECT_EQ(names.training().data().source(), "wordnet:noun");
   EXPECT_EQ(names.training().data().valid(), "none");
   EXPECT_EQ(names.training().init_from(), "0abc@3");

@@ -53,12 +53,13 @@ absl::Status ParseNumber(const std::string& text, const char* kind, Number* valu
   const char* begin = text.data() + (text.size() > 1 && text.front() == '+' ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), *value);
   if (error == std::errc() && end == text.data() + text.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "must be ", kind, error == std::errc::result_out_of_range ? " (this one is out of range)" : "", ", got ", Shown(text)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("must be ", kind, error == std::errc::result_out_of_range ? " (this one is out of range)" : "",
+                   ", got ", Shown(text)));
 }
 
 // Calls Set##Type or Add##Type.
-#define DDP_STORE(Type, value)                                                      \
+#define DDP_STORE(Type, value)                                                       \
   (field.is_repeated() ? message.GetReflection()->Add##Type(&message, &field, value) \
                        : message.GetReflection()->Set##Type(&message, &field, value))
 
@@ -69,9 +70,10 @@ absl::Status UnknownField(const Message& message, const std::string& name) {
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
   const std::string near = NearestName(name, names);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown field ", Shown(name),
-      near.empty() ? absl::StrCat("; known here: ", absl::StrJoin(names, ", ")) : absl::StrCat("; did you mean \"", near, "\"?")));
+  return absl::InvalidArgumentError(absl::StrCat("unknown field ", Shown(name),
+                                                 near.empty()
+                                                     ? absl::StrCat("; known here: ", absl::StrJoin(names, ", "))
+                                                     : absl::StrCat("; did you mean \"", near, "\"?")));
 }
 
 absl::Status SetValue(Message& message, const FieldDescriptor& field, const std::string& text) {
@@ -116,14 +118,16 @@ absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::str
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(parts[i]);
     if (field == nullptr) return UnknownField(*message, parts[i]);
     if (field->is_map()) {
-      if (i + 1 >= parts.size()) return absl::InvalidArgumentError("needs a name behind it, as in training.model.options.dim");
+      if (i + 1 >= parts.size())
+        return absl::InvalidArgumentError("needs a name behind it, as in training.model.options.dim");
       const std::string key = absl::StrJoin(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(), ".");
       // The only map of a JobSpec is one of strings.
       (*static_cast<v1::Model*>(message)->mutable_options())[key] = text;
       return absl::OkStatus();
     }
     if (i + 1 == parts.size()) return SetValue(*message, *field, text);
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return absl::InvalidArgumentError("has no fields inside");
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+      return absl::InvalidArgumentError("has no fields inside");
     message = message->GetReflection()->MutableMessage(message, field);
   }
   return absl::OkStatus();

@@ -14,8 +14,9 @@ class Message;
 
 namespace ddp {
 
-// "training.lr", "training.model.options.dim", "tags". Replaces a single value; adds to a repeated one. InvalidArgument, without
-// the path, for an unknown name (with the nearest one) and for text that is no value of the field's type.
+// "training.lr", "training.model.options.dim", "tags". Replaces a single value; adds to a repeated one.
+// InvalidArgument, without the path, for an unknown name (with the nearest one) and for text that is no value of the
+// field's type.
 absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::string& text);
 
 // One value into one field of one message (add: repeated fields).

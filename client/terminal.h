@@ -10,9 +10,9 @@
 
 namespace ddp {
 
-// On a terminal the live line is redrawn at the bottom, at most 10 times a second, and every other line is put above it in the
-// same write, so that the two never mix. Without a terminal there are no escape codes, and the live line is printed as a
-// plain one every few seconds.
+// On a terminal the live line is redrawn at the bottom, at most 10 times a second, and every other line is put above it
+// in the same write, so that the two never mix. Without a terminal there are no escape codes, and the live line is
+// printed as a plain one every few seconds.
 class Terminal {
  public:
   explicit Terminal(int fd);

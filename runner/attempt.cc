@@ -244,7 +244,8 @@ absl::Status Attempt::Finish(v1::AttemptEnded ended) {
   // The record is what the coordinator waits for; a disk that is full for a moment must not lose it.
   const absl::Duration give_up = clock_.Monotonic() + kExitRecordPatience;
   absl::Status logged = log_->Append(std::move(event));
-  absl::Status written = WriteFileAtomic(absl::StrCat(launch_.attempt_dir(), "/", kExitRecordName), ended.SerializeAsString());
+  absl::Status written =
+      WriteFileAtomic(absl::StrCat(launch_.attempt_dir(), "/", kExitRecordName), ended.SerializeAsString());
   while ((!logged.ok() || !written.ok()) && clock_.Monotonic() < give_up) {
     absl::SleepFor(absl::Milliseconds(200));
     logged = log_->Flush();

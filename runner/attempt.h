@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "attempt/event_log.h"
 #include "common/clock.h"
 #include "common/framing.h"
 #include "ddp/v1/worker.pb.h"
-#include "attempt/event_log.h"
 #include "runner/link.h"
 #include "runner/verdict.h"
 #include "runner/worker_process.h"
@@ -56,7 +56,7 @@ class Attempt {
   const v1::Launch launch_;
   const int lock_fd_;
   Clock& clock_;
-  UniqueFd wake_;  // eventfd: a stop request, or the end of a signal handler
+  UniqueFd wake_;                  // eventfd: a stop request, or the end of a signal handler
   std::atomic<int> requested_{0};  // StopRequest
   StopRequest applied_ = StopRequest::kNone;
   std::vector<Rank> ranks_;

@@ -190,7 +190,8 @@ TEST_F(AttemptTest, Success) {
   EXPECT_TRUE(log.back().has_ended());
   // The coordinator has heard all of it.
   ASSERT_EQ(coordinator.events().size(), log.size());
-  for (size_t i = 0; i < log.size(); ++i) EXPECT_EQ(coordinator.events()[i].SerializeAsString(), log[i].SerializeAsString());
+  for (size_t i = 0; i < log.size(); ++i)
+    EXPECT_EQ(coordinator.events()[i].SerializeAsString(), log[i].SerializeAsString());
 }
 
 TEST_F(AttemptTest, TheCauseIsBlamedAndTheOthersEnd) {

@@ -7,9 +7,9 @@
 #include <chrono>
 
 #include "absl/strings/strip.h"
+#include "attempt/event_log.h"
 #include "common/files.h"
 #include "common/logging.h"
-#include "attempt/event_log.h"
 
 namespace ddp {
 

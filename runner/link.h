@@ -16,8 +16,8 @@
 
 namespace ddp {
 
-// Sends events.log from wherever the coordinator stands, reconnects for ever, and hears its commands. The callbacks come on
-// threads of the link. Thread-safe.
+// Sends events.log from wherever the coordinator stands, reconnects for ever, and hears its commands. The callbacks
+// come on threads of the link. Thread-safe.
 class Link {
  public:
   struct Callbacks {
@@ -50,8 +50,8 @@ class Link {
   uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t acked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;            // the current stream
-  bool served_ ABSL_GUARDED_BY(mutex_) = false;            // the last connection got as far as a hello
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // the current stream
+  bool served_ ABSL_GUARDED_BY(mutex_) = false;  // the last connection got as far as a hello
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };

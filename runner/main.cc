@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
   std::string attempt_dir;
   int lock_fd = -1;
   app.add_option("--attempt-dir", attempt_dir, "Folder with launch.pb")->required();
-  app.add_option("--lock-fd", lock_fd, "Descriptor of the attempt's lock, held while a process of it lives")->required();
+  app.add_option("--lock-fd", lock_fd, "Descriptor of the attempt's lock, held while a process of it lives")
+      ->required();
   app.set_version_flag("--version", "ddp-runner " DDP_VERSION);
   CLI11_PARSE(app, argc, argv);
   ddp::InitLogging(ddp::LogLevel::kInfo);

@@ -47,9 +47,7 @@ bool IsEcho(const RankRecord& rank) {
   return rank.exit && !rank.finished && !rank.ended_by_us && rank.exit->exit_code == kExitPeerLost;
 }
 
-bool IsRealFailure(const RankRecord& rank) {
-  return rank.exit && !rank.finished && !rank.ended_by_us && !IsEcho(rank);
-}
+bool IsRealFailure(const RankRecord& rank) { return rank.exit && !rank.finished && !rank.ended_by_us && !IsEcho(rank); }
 
 v1::AttemptEnded Judge(const std::vector<RankRecord>& ranks, StopRequest stop, int64_t last_step, int64_t saved_step) {
   v1::AttemptEnded ended;

@@ -27,8 +27,8 @@ bool IsEcho(const RankRecord& rank);
 
 enum class StopRequest { kNone, kSave, kForce };
 
-// All ranks have ended. The first real failure is to blame; echoes only when there is none. last_step: newest step that was
-// heard of; saved_step: newest committed checkpoint, -1: none. failure.log_tail is left to the caller.
+// All ranks have ended. The first real failure is to blame; echoes only when there is none. last_step: newest step that
+// was heard of; saved_step: newest committed checkpoint, -1: none. failure.log_tail is left to the caller.
 v1::AttemptEnded Judge(const std::vector<RankRecord>& ranks, StopRequest stop, int64_t last_step, int64_t saved_step);
 
 }  // namespace ddp

@@ -37,7 +37,8 @@ constexpr auto kCompleted = v1::WorkerFinished::OUTCOME_COMPLETED;
 constexpr auto kStopped = v1::WorkerFinished::OUTCOME_STOPPED;
 
 TEST(VerdictTest, AllFinished) {
-  const auto ended = Judge({Finished(kCompleted, 2, 10, 10), Finished(kCompleted, 1, 10, -1)}, StopRequest::kNone, 9, -1);
+  const auto ended =
+      Judge({Finished(kCompleted, 2, 10, 10), Finished(kCompleted, 1, 10, -1)}, StopRequest::kNone, 9, -1);
   EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
   EXPECT_EQ(ended.step(), 10);
   EXPECT_EQ(ended.saved_step(), 10);
@@ -51,8 +52,9 @@ TEST(VerdictTest, Stopped) {
 }
 
 TEST(VerdictTest, TheSignalledRankIsBlamedNotItsEchoes) {
-  const auto ended = Judge({Exited(kExitPeerLost, 1), Exited(kExitPeerLost, 2), Killed(SIGKILL, 3), Killed(SIGKILL, 4, true)},
-                           StopRequest::kNone, 12, 8);
+  const auto ended =
+      Judge({Exited(kExitPeerLost, 1), Exited(kExitPeerLost, 2), Killed(SIGKILL, 3), Killed(SIGKILL, 4, true)},
+            StopRequest::kNone, 12, 8);
   EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_FAILED);
   EXPECT_EQ(ended.failure().rank(), 2);
   EXPECT_EQ(ended.failure().signal(), 9);
@@ -104,7 +106,8 @@ TEST(VerdictTest, KilledAfterTheGraceIsStopped) {
 }
 
 TEST(VerdictTest, AFailureWhileStoppingIsTold) {
-  EXPECT_EQ(Judge({Exited(1, 1), Killed(SIGKILL, 2, true)}, StopRequest::kSave, 9, 4).outcome(), v1::ATTEMPT_OUTCOME_FAILED);
+  EXPECT_EQ(Judge({Exited(1, 1), Killed(SIGKILL, 2, true)}, StopRequest::kSave, 9, 4).outcome(),
+            v1::ATTEMPT_OUTCOME_FAILED);
 }
 
 TEST(VerdictTest, RanksThatNeverLeave) {

@@ -49,7 +49,8 @@ absl::StatusOr<UniqueFd> MakeSharedMemory(int world_size) {
   UniqueFd fd(memfd_create("ddp-group", MFD_CLOEXEC));
   // Reserved now: a machine without the memory refuses here, and no rank dies by SIGBUS in the middle of a step.
   const int error = fd.valid() ? posix_fallocate(fd.get(), 0, static_cast<off_t>(ShmBytes(world_size))) : errno;
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("cannot reserve ", ShmBytes(world_size), " bytes of shared memory"));
+  if (error != 0)
+    return ErrnoStatus(error, absl::StrCat("cannot reserve ", ShmBytes(world_size), " bytes of shared memory"));
   return fd;
 }
 
@@ -69,7 +70,8 @@ absl::StatusOr<WorkerProcess> StartRank(const v1::Launch& launch, int rank, cons
   const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!log.valid()) return ErrnoStatus(errno, absl::StrCat("cannot make ", log_path));
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoStatus(errno, "cannot make a socket pair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return ErrnoStatus(errno, "cannot make a socket pair");
   WorkerProcess worker{.child = {}, .socket = UniqueFd(pair[0])};
   const UniqueFd theirs(pair[1]);
 

@@ -22,9 +22,9 @@ struct StartedRanks {
   int store_port = 0;
 };
 
-// Binds the store's socket, makes the group's memory, starts one process per rank and sends each its start command. On an
-// error the ranks started so far are killed. lock_fd is handed on, so that the attempt's lock is held while any of them
-// lives.
+// Binds the store's socket, makes the group's memory, starts one process per rank and sends each its start command. On
+// an error the ranks started so far are killed. lock_fd is handed on, so that the attempt's lock is held while any of
+// them lives.
 absl::StatusOr<StartedRanks> StartRanks(const v1::Launch& launch, int lock_fd);
 
 }  // namespace ddp

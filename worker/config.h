@@ -1,5 +1,5 @@
-// What one rank is told to do: a plain mirror of the Launch and WorkerStart messages (proto/ddp/v1/worker.proto), so that
-// files that include torch need no protobuf.
+// What one rank is told to do: a plain mirror of the Launch and WorkerStart messages (proto/ddp/v1/worker.proto), so
+// that files that include torch need no protobuf.
 #ifndef DDP_WORKER_CONFIG_H_
 #define DDP_WORKER_CONFIG_H_
 

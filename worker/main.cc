@@ -24,8 +24,8 @@ constexpr char kUsage[] =
     "  ddp-worker --check    read a CheckRequest on standard input, write a CheckResult\n"
     "  ddp-worker --version\n";
 
-// Big tensors are freed and taken again in every step; glibc would hand their memory back to the kernel each time and pay
-// for fresh pages (DESIGN 12: 5.4 -> 3.1 s for a step of the text encoder).
+// Big tensors are freed and taken again in every step; glibc would hand their memory back to the kernel each time and
+// pay for fresh pages (DESIGN 12: 5.4 -> 3.1 s for a step of the text encoder).
 void KeepFreedMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);

@@ -18,7 +18,8 @@ v1::SystemInfo Info(Connection& connection) {
 }
 
 std::string Summary(const v1::SystemInfo& info) {
-  return absl::StrCat("ddpd ", info.version(), " (pid ", info.pid(), ") listens on ", info.address(), ", home ", info.home(), "\n");
+  return absl::StrCat("ddpd ", info.version(), " (pid ", info.pid(), ") listens on ", info.address(), ", home ",
+                      info.home(), "\n");
 }
 
 void RunStart(const Globals& globals) {
@@ -64,7 +65,8 @@ void RunVersion(const Globals& globals) {
     Print(absl::StrCat("{\"ddpctl\": \"", DDP_VERSION, "\", \"ddpd\": \"", info.version(), "\"}\n"));
     return;
   }
-  Print(absl::StrCat("ddpctl ", DDP_VERSION, "\n", connection ? absl::StrCat("ddpd ", info.version(), "\n") : std::string("no daemon runs\n")));
+  Print(absl::StrCat("ddpctl ", DDP_VERSION, "\n",
+                     connection ? absl::StrCat("ddpd ", info.version(), "\n") : std::string("no daemon runs\n")));
 }
 
 }  // namespace

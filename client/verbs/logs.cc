@@ -39,8 +39,10 @@ void RunLogs(const LogFlags& flags, const Globals& globals) {
     v1::ReadLogResponse response;
     const auto context = connection.Context();
     Check(connection.logs().Read(context.get(), request, &response));
-    if (globals.is_text()) PrintLines(response.lines(), flags.rank < 0);
-    else Print(ToText(response, globals.format));
+    if (globals.is_text())
+      PrintLines(response.lines(), flags.rank < 0);
+    else
+      Print(ToText(response, globals.format));
     return;
   }
   v1::FollowLogRequest request;
@@ -51,8 +53,10 @@ void RunLogs(const LogFlags& flags, const Globals& globals) {
   const auto context = connection.Context(absl::InfiniteDuration());
   const auto stream = connection.logs().Follow(context.get(), request);
   for (v1::FollowLogResponse response; stream->Read(&response);) {
-    if (globals.is_text()) PrintLines(response.lines(), flags.rank < 0);
-    else Print(ToText(response, globals.format));
+    if (globals.is_text())
+      PrintLines(response.lines(), flags.rank < 0);
+    else
+      Print(ToText(response, globals.format));
   }
   Check(stream->Finish());
 }

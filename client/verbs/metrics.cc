@@ -89,8 +89,9 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
     Print("series,first_step,last_step,min,max,first,last,mean,count,non_finite\n");
     for (const v1::BucketColumn& column : response.buckets()) {
       for (const v1::Bucket& b : column.buckets()) {
-        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", column.series(), b.first_step(), b.last_step(),
-                              b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(), b.non_finite()));
+        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", column.series(), b.first_step(),
+                              b.last_step(), b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(),
+                              b.non_finite()));
       }
     }
     return;
@@ -113,11 +114,13 @@ void RunMetrics(const MetricFlags& flags, const Globals& globals) {
 }  // namespace
 
 void AddMetrics(CLI::App& app, Globals& globals) {
-  CLI::App& verb = *app.add_subcommand("metrics", "Metrics of a job: a summary, or with --csv, --series or --follow its points");
+  CLI::App& verb =
+      *app.add_subcommand("metrics", "Metrics of a job: a summary, or with --csv, --series or --follow its points");
   auto flags = std::make_shared<MetricFlags>();
   verb.add_option("JOB", flags->id, "Id, or a unique beginning of it")->required();
   verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
-  verb.add_option("--attempt", flags->attempt, "Only this attempt; default: the merged view")->check(CLI::PositiveNumber);
+  verb.add_option("--attempt", flags->attempt, "Only this attempt; default: the merged view")
+      ->check(CLI::PositiveNumber);
   verb.add_option("--max-buckets", flags->max_buckets, "Summaries of the points in at most so many buckets")
       ->check(CLI::Range(1, 100000));
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");

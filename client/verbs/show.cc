@@ -80,7 +80,8 @@ std::string DescribeFailure(const v1::Failure& failure) {
   } else if (failure.exit_code() >= 0) {
     absl::StrAppend(&where, "exit code ", failure.exit_code(), ", ");
   }
-  absl::StrAppend(&text, "  (", where, "at step ", failure.step(), failure.retryable() ? "" : ", a retry cannot heal it", ")\n");
+  absl::StrAppend(&text, "  (", where, "at step ", failure.step(),
+                  failure.retryable() ? "" : ", a retry cannot heal it", ")\n");
   return text;
 }
 
@@ -95,17 +96,20 @@ std::string Describe(const v1::Job& job) {
   if (!job.parent_id().empty()) rows.push_back({"from", job.parent_id()});
   const v1::Progress& p = job.progress();
   if (p.total_steps() > 0) {
-    rows.push_back({"progress", absl::StrFormat("step %d of %d, epoch %d of %d", p.step(), p.total_steps(), p.epoch() + 1, p.epochs())});
+    rows.push_back({"progress", absl::StrFormat("step %d of %d, epoch %d of %d", p.step(), p.total_steps(),
+                                                p.epoch() + 1, p.epochs())});
     rows.push_back({"loss", absl::StrFormat("%.6g", p.loss())});
     if (p.has_accuracy()) rows.push_back({"accuracy", absl::StrFormat("%.4f", p.accuracy())});
     if (p.has_valid_loss()) rows.push_back({"valid loss", absl::StrFormat("%.6g", p.valid_loss())});
     if (p.has_valid_accuracy()) rows.push_back({"valid accuracy", absl::StrFormat("%.4f", p.valid_accuracy())});
   }
-  rows.push_back({"checkpoint", job.checkpoint_step() >= 0 ? absl::StrCat("step ", job.checkpoint_step()) : "none yet"});
+  rows.push_back(
+      {"checkpoint", job.checkpoint_step() >= 0 ? absl::StrCat("step ", job.checkpoint_step()) : "none yet"});
   rows.push_back({"restarts", absl::StrCat(job.restarts())});
   std::string text = TextTable(rows);
   if (job.attempts_size() > 0) {
-    std::vector<std::vector<std::string>> attempts{{"ATTEMPT", "OUTCOME", "STARTED", "FROM STEP", "LAST STEP", "WORKERS"}};
+    std::vector<std::vector<std::string>> attempts{
+        {"ATTEMPT", "OUTCOME", "STARTED", "FROM STEP", "LAST STEP", "WORKERS"}};
     for (const v1::Attempt& attempt : job.attempts()) {
       const std::string outcome = v1::AttemptOutcome_Name(attempt.outcome()).substr(sizeof("ATTEMPT_OUTCOME_") - 1);
       attempts.push_back({absl::StrCat(attempt.number()), attempt.outcome() == 0 ? "alive" : outcome,

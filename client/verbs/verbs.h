@@ -22,12 +22,12 @@ struct Globals {
 };
 
 void AddSubmit(CLI::App& app, Globals& globals);
-void AddShow(CLI::App& app, Globals& globals);     // list, get
-void AddWatch(CLI::App& app, Globals& globals);    // watch, wait
-void AddSteer(CLI::App& app, Globals& globals);    // cancel, pause, resume, delete
+void AddShow(CLI::App& app, Globals& globals);   // list, get
+void AddWatch(CLI::App& app, Globals& globals);  // watch, wait
+void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delete
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
-void AddDaemon(CLI::App& app, Globals& globals);   // daemon start, stop, status; version
+void AddDaemon(CLI::App& app, Globals& globals);  // daemon start, stop, status; version
 
 // Throws ErrorOf(status) unless it is OK.
 inline void Check(const grpc::Status& status) {
@@ -42,8 +42,8 @@ struct WatchOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // kNoDaemon when it passes
   uint64_t after_event = 0;
 };
-// Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches: ExitError
-// (kDetached).
+// Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches:
+// ExitError (kDetached).
 v1::Job WatchToEnd(const Globals& globals, Connection& connection, const std::string& id, const WatchOptions& options);
 
 }  // namespace ddp

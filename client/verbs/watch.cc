@@ -117,7 +117,8 @@ class Narrator {
 }  // namespace
 
 v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string& id, const WatchOptions& options) {
-  const absl::Time give_up = options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
+  const absl::Time give_up =
+      options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
   InterruptGuard interrupt;
   Narrator narrator(options.talk);
   uint64_t event = options.after_event;
@@ -129,7 +130,8 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     v1::WatchJobRequest request;
     request.set_id(id);
     request.set_after_event(event);
-    const auto context = connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
+    const auto context =
+        connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
     interrupt.SetContext(context.get());
     const auto stream = connection.jobs().Watch(context.get(), request);
     for (v1::WatchJobResponse update; stream->Read(&update);) {
@@ -167,7 +169,8 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
 }
 
 void AddWatch(CLI::App& app, Globals& globals) {
-  CLI::App& watch = *app.add_subcommand("watch", "Progress and events of a job until it ends; Ctrl-C leaves the job alone");
+  CLI::App& watch =
+      *app.add_subcommand("watch", "Progress and events of a job until it ends; Ctrl-C leaves the job alone");
   auto watched = std::make_shared<std::string>();
   watch.add_option("JOB", *watched, "Id, or a unique beginning of it")->required();
   watch.callback([watched, &globals] {

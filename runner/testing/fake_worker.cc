@@ -1,4 +1,5 @@
-// Plays a worker. The script is the model option "rank-K" (or "all") of the job: words that are done one after the other.
+// Plays a worker. The script is the model option "rank-K" (or "all") of the job: words that are done one after the
+// other.
 //   begin            reports the start of training        step N     reports the metrics of step N, and the first step
 //   save N           reports a checkpoint                 finish     reports the end and exits 0 (stopped: says so)
 //   exit N           exits with N                         kill       SIGKILL to itself

@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 class ApiTest : public ::testing::Test {
  protected:
   ApiTest()
-      : executor_(4), api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right"},
+      : executor_(4),
+        api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right"},
         server_(std::move(ApiServer::Start(api_, {}, "127.0.0.1:0")).value()),
         channel_(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials())),
         jobs_(v1::JobService::NewStub(channel_)) {}
@@ -49,7 +50,8 @@ class ApiTest : public ::testing::Test {
 TEST_F(ApiTest, Token) {
   v1::ListJobsResponse response;
   for (const char* token : {"", "wrong", "righ", "rightt"}) {
-    EXPECT_EQ(jobs_->List(Context(token).get(), {}, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED) << token;
+    EXPECT_EQ(jobs_->List(Context(token).get(), {}, &response).error_code(), grpc::StatusCode::UNAUTHENTICATED)
+        << token;
     const auto context = Context(token);
     v1::WatchJobRequest request;
     const auto stream = jobs_->Watch(context.get(), request);

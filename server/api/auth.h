@@ -8,7 +8,8 @@
 
 namespace ddp {
 
-// UNAUTHENTICATED unless the call's metadata holds `authorization: Bearer TOKEN`. Takes the same time for every wrong token.
+// UNAUTHENTICATED unless the call's metadata holds `authorization: Bearer TOKEN`. Takes the same time for every wrong
+// token.
 grpc::Status Authorize(const grpc::ServerContextBase& context, const std::string& token);
 
 }  // namespace ddp

@@ -20,7 +20,8 @@ Executor::~Executor() {
 void Executor::PostAfter(absl::Duration delay, std::function<void()> task) {
   {
     std::lock_guard lock(mutex_);
-    tasks_.push({delay == absl::ZeroDuration() ? absl::InfinitePast() : absl::Now() + delay, next_number_++, std::move(task)});
+    tasks_.push(
+        {delay == absl::ZeroDuration() ? absl::InfinitePast() : absl::Now() + delay, next_number_++, std::move(task)});
   }
   changed_.notify_one();
 }

@@ -33,7 +33,8 @@ int64_t TailOffset(const std::string& path, int tail) {
     if (n != end - begin) return 0;
     for (int64_t i = n - 1; i >= 0; --i) {
       // The newline that ends the file ends the last line; it does not begin another one.
-      if (block[static_cast<size_t>(i)] == '\n' && begin + i != info.st_size - 1 && ++newlines == tail) return begin + i + 1;
+      if (block[static_cast<size_t>(i)] == '\n' && begin + i != info.st_size - 1 && ++newlines == tail)
+        return begin + i + 1;
     }
     end = begin;
   }
@@ -57,7 +58,8 @@ absl::StatusOr<Place> Locate(JobManager& manager, const std::string& id, int att
   DDP_ASSIGN_OR_RETURN(const v1::Job job, manager.Get(id));
   Place place{job.id(), attempt == 0 ? job.attempts_size() : attempt, job.spec().resources().nproc()};
   if (attempt < 0 || attempt > job.attempts_size()) {
-    return absl::NotFoundError(absl::StrCat("job ", job.id(), " has ", job.attempts_size(), " attempts, no number ", attempt));
+    return absl::NotFoundError(
+        absl::StrCat("job ", job.id(), " has ", job.attempts_size(), " attempts, no number ", attempt));
   }
   if (rank < -1 || rank >= place.world_size) {
     return absl::NotFoundError(absl::StrCat("job ", job.id(), " has ", place.world_size, " ranks (0 to ",
@@ -125,7 +127,8 @@ absl::StatusOr<v1::ReadLogResponse> ReadLogs(JobManager& manager, const v1::Read
   return response;
 }
 
-absl::StatusOr<std::unique_ptr<LogFollower>> LogFollower::Make(JobManager& manager, const v1::FollowLogRequest& request) {
+absl::StatusOr<std::unique_ptr<LogFollower>> LogFollower::Make(JobManager& manager,
+                                                               const v1::FollowLogRequest& request) {
   DDP_ASSIGN_OR_RETURN(const int tail, Tail(request.tail()));
   DDP_ASSIGN_OR_RETURN(const Place place, Locate(manager, request.job_id(), request.attempt(), request.rank()));
   return std::unique_ptr<LogFollower>(

@@ -30,12 +30,17 @@ class Session final : public RunnerSession {
   AttachReactor* reactor_;
 };
 
-// One connection. Reads one message at a time, handles it on the executor, reads the next. Deletes itself.
+// One connection. Reads one message at a time, handles it on the executor, reads the next. It lives until gRPC is done
+// with it and no message is being handled.
 class AttachReactor final : public Reactor {
  public:
-  explicit AttachReactor(ApiContext& api) : api_(api), session_(std::make_shared<Session>(this)) {
-    StartRead(&incoming_);
+  static Reactor* Start(ApiContext& api) {
+    auto reactor = std::make_shared<AttachReactor>(api);
+    reactor->self_ = reactor;
+    reactor->StartRead(&reactor->incoming_);
+    return reactor.get();
   }
+  explicit AttachReactor(ApiContext& api) : api_(api), session_(std::make_shared<Session>(this)) {}
 
   void Send(const v1::CoordinatorMessage& message) {
     std::lock_guard lock(mutex_);
@@ -45,11 +50,9 @@ class AttachReactor final : public Reactor {
   }
 
   void End(const grpc::Status& status) {
-    {
-      std::lock_guard lock(mutex_);
-      if (finished_) return;
-      finished_ = true;
-    }
+    std::lock_guard lock(mutex_);
+    if (finished_) return;
+    finished_ = true;
     Finish(status);
   }
 
@@ -59,7 +62,7 @@ class AttachReactor final : public Reactor {
       End(grpc::Status::OK);
       return;
     }
-    api_.executor.Post([this] { Handle(); });
+    api_.executor.Post([self = self_] { self->Handle(); });
   }
 
   void Handle() {
@@ -76,7 +79,9 @@ class AttachReactor final : public Reactor {
       End(ToGrpc(status));
       return;
     }
-    StartRead(&incoming_);
+    // Not after Finish: gRPC may be done with this object then.
+    std::lock_guard lock(mutex_);
+    if (!finished_) StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -86,14 +91,14 @@ class AttachReactor final : public Reactor {
   }
   void OnCancel() override { End(grpc::Status::CANCELLED); }
   void OnDone() override {
-    api_.executor.Post([this] {
-      session_->Close();
-      if (greeted_) api_.manager.Detach(hello_, session_.get());
-      delete this;
+    api_.executor.Post([self = std::move(self_)] {
+      self->session_->Close();
+      self->api_.manager.Detach(self->hello_, self->session_.get());
     });
   }
 
   ApiContext& api_;
+  std::shared_ptr<AttachReactor> self_;
   const std::shared_ptr<Session> session_;
   v1::RunnerMessage incoming_;
   v1::RunnerHello hello_;
@@ -110,13 +115,14 @@ void Session::Send(const v1::CoordinatorMessage& message) {
 
 void Session::Drop() {
   std::lock_guard lock(mutex_);
-  if (reactor_ != nullptr) reactor_->End({grpc::StatusCode::UNAVAILABLE, "an event could not be stored; send it again"});
+  if (reactor_ != nullptr)
+    reactor_->End({grpc::StatusCode::UNAVAILABLE, "an event could not be stored; send it again"});
 }
 
 class RunnerServiceImpl final : public v1::RunnerService::CallbackService {
  public:
   explicit RunnerServiceImpl(ApiContext& api) : api_(api) {}
-  Reactor* Attach(grpc::CallbackServerContext*) override { return new AttachReactor(api_); }
+  Reactor* Attach(grpc::CallbackServerContext*) override { return AttachReactor::Start(api_); }
 
  private:
   ApiContext& api_;

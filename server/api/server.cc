@@ -25,8 +25,9 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
     return absl::InvalidArgumentError(absl::StrCat("--listen must be HOST:PORT, got \"", listen, "\""));
   }
   if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen ", listen, ": only loopback addresses (127.0.0.1, [::1]) are allowed, since traffic is not encrypted"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen ", listen,
+                     ": only loopback addresses (127.0.0.1, [::1]) are allowed, since traffic is not encrypted"));
   }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

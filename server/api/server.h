@@ -15,9 +15,10 @@ namespace ddp {
 
 class ApiServer {
  public:
-  // listen: "HOST:PORT", port 0: any. HOST must be a loopback address. InvalidArgument otherwise, Internal when the port is
-  // taken.
-  static absl::StatusOr<std::unique_ptr<ApiServer>> Start(ApiContext& api, v1::SystemInfo info, const std::string& listen);
+  // listen: "HOST:PORT", port 0: any. HOST must be a loopback address. InvalidArgument otherwise, Internal when the
+  // port is taken.
+  static absl::StatusOr<std::unique_ptr<ApiServer>> Start(ApiContext& api, v1::SystemInfo info,
+                                                          const std::string& listen);
   // Ends all calls within about a second.
   ~ApiServer();
 

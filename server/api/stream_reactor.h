@@ -15,8 +15,8 @@
 
 namespace ddp {
 
-// Asks `source->Next(message)` on the executor, writes what it yields, and waits for Wake() when it has nothing. One message
-// is in flight at a time, so that a slow reader slows only its own source. Deletes itself.
+// Asks `source->Next(message)` on the executor, writes what it yields, and waits for Wake() when it has nothing. One
+// message is in flight at a time, so that a slow reader slows only its own source. Deletes itself.
 template <typename Source, typename Response>
 class StreamReactor final : public grpc::ServerWriteReactor<Response> {
  public:
@@ -103,7 +103,10 @@ class StreamReactor final : public grpc::ServerWriteReactor<Response> {
   }
   void OnDone() override {
     // The source leaves its hub under the hub's lock, which must not happen on a gRPC thread that others wait for.
-    executor_.Post([this] { delete this; });
+    executor_.Post([this] {
+      source_.reset();  // while everything that its wake-ups touch is still there
+      delete this;
+    });
   }
 
   Executor& executor_;

@@ -29,7 +29,8 @@ class SystemServiceImpl final : public v1::SystemService::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSystemService(ApiContext& api, const v1::SystemInfo& info, const std::string& address) {
+std::unique_ptr<grpc::Service> MakeSystemService(ApiContext& api, const v1::SystemInfo& info,
+                                                 const std::string& address) {
   return std::make_unique<SystemServiceImpl>(api, info, address);
 }
 

@@ -61,9 +61,11 @@ absl::StatusOr<Home> Home::Open(const std::string& path) {
   DDP_ASSIGN_OR_RETURN(std::optional<UniqueFd> lock, TryLockFile(path + kLock));
   if (!lock) {
     const absl::StatusOr<std::string> pid = ReadFile(path + kLock, 64);
-    return absl::FailedPreconditionError(
-        absl::StrCat("another ddpd", pid.ok() && !pid->empty() ? absl::StrCat(" (pid ", std::string(absl::StripAsciiWhitespace(*pid)), ")") : std::string(),
-                     " uses ", path, "; stop it with `ddpctl daemon stop`, or choose another --home"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "another ddpd",
+        pid.ok() && !pid->empty() ? absl::StrCat(" (pid ", std::string(absl::StripAsciiWhitespace(*pid)), ")")
+                                  : std::string(),
+        " uses ", path, "; stop it with `ddpctl daemon stop`, or choose another --home"));
   }
   home.lock_ = *std::move(lock);
   const std::string pid = absl::StrCat(getpid(), "\n");

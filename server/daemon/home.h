@@ -12,8 +12,8 @@ namespace ddp {
 
 class Home {
  public:
-  // Makes the folder (0700), locks it and makes the token (0600) when there is none. FailedPrecondition names the daemon that
-  // has it locked, or says what is wrong with the folder.
+  // Makes the folder (0700), locks it and makes the token (0600) when there is none. FailedPrecondition names the
+  // daemon that has it locked, or says what is wrong with the folder.
   static absl::StatusOr<Home> Open(const std::string& path);
 
   const std::string& path() const { return path_; }

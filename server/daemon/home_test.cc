@@ -9,8 +9,8 @@
 namespace ddp {
 namespace {
 
-using ::testing::HasSubstr;
 using std::filesystem::perms;
+using ::testing::HasSubstr;
 
 class HomeTest : public ::testing::Test {
  protected:
@@ -51,7 +51,8 @@ TEST_F(HomeTest, TheSecondIsRefusedAndNamesTheFirst) {
   ASSERT_TRUE(first.ok());
   const auto second = Home::Open(home_);
   ASSERT_FALSE(second.ok());
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr("another ddpd (pid " + std::to_string(getpid()) + ") uses " + home_));
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr("another ddpd (pid " + std::to_string(getpid()) + ") uses " + home_));
 }
 
 TEST_F(HomeTest, WrongPlaces) {

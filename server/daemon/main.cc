@@ -120,7 +120,8 @@ int main(int argc, char** argv) {
   app.add_option("--listen", flags.listen, "HOST:PORT on loopback; port 0: any free one")->capture_default_str();
   app.add_option("--cpu-slots", flags.cpu_slots, "Number of CPU slots, instead of GPUs or one per core")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--worker-binary", flags.worker_binary, "ddp-worker; the CUDA one stands beside it")->capture_default_str();
+  app.add_option("--worker-binary", flags.worker_binary, "ddp-worker; the CUDA one stands beside it")
+      ->capture_default_str();
   app.add_option("--runner-binary", flags.runner_binary, "ddp-runner")->capture_default_str();
   app.add_option("--stop-grace", flags.stop_grace, "Seconds from a stop request to SIGTERM, and again to SIGKILL")
       ->check(CLI::PositiveNumber)

@@ -38,9 +38,9 @@ absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
   const std::string which = at == std::string::npos ? "last" : text.substr(at + 1);
   const bool step_ok = which == "last" || (absl::SimpleAtoi(which, &result.step) && result.step >= 0);
   if (!IsJobIdPrefix(result.job) || !step_ok) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got \"",
-                     EscapeControls(text), "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got \"",
+        EscapeControls(text), "\""));
   }
   return result;
 }

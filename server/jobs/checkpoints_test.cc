@@ -34,7 +34,8 @@ TEST(CheckpointsTest, InitFrom) {
   EXPECT_EQ(job->step, -1);
   EXPECT_EQ(ParseInitFrom("0abc@last")->step, -1);
   EXPECT_EQ(ParseInitFrom("0abc@12")->step, 12);
-  for (const char* wrong : {"0abc@", "0abc@best", "0abc@-1", "a/b", "../x", "@3"}) EXPECT_FALSE(ParseInitFrom(wrong).ok()) << wrong;
+  for (const char* wrong : {"0abc@", "0abc@best", "0abc@-1", "a/b", "../x", "@3"})
+    EXPECT_FALSE(ParseInitFrom(wrong).ok()) << wrong;
 }
 
 }  // namespace

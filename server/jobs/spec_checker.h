@@ -1,4 +1,5 @@
-// The check that needs the worker's knowledge (data, models, parents), in a process of its own: ddpd never parses user data.
+// The check that needs the worker's knowledge (data, models, parents), in a process of its own: ddpd never parses user
+// data.
 #ifndef DDP_SERVER_JOBS_SPEC_CHECKER_H_
 #define DDP_SERVER_JOBS_SPEC_CHECKER_H_
 

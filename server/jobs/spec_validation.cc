@@ -61,8 +61,8 @@ class Validator {
   void CheckResources(const v1::Resources& resources) {
     const int nproc = resources.nproc();
     if (nproc < 1 || nproc > machine_.slots) {
-      Refuse("resources.nproc", absl::StrCat("must be 1 to ", machine_.slots, " (this machine has ", machine_.slots, " ",
-                                             machine_.has_gpus ? "GPU" : "CPU", " slots), got ", nproc));
+      Refuse("resources.nproc", absl::StrCat("must be 1 to ", machine_.slots, " (this machine has ", machine_.slots,
+                                             " ", machine_.has_gpus ? "GPU" : "CPU", " slots), got ", nproc));
     }
     if (!Known("resources.device", resources.device(), v1::Device_IsValid(resources.device()))) return;
     if (!Known("resources.backend", resources.backend(), v1::Backend_IsValid(resources.backend()))) return;
@@ -83,12 +83,13 @@ class Validator {
     CheckSource(prefix + "source", data.source());
     CheckText(prefix + "valid", data.valid(), 4096);
     if (!data.valid().empty() && data.valid() != "none" && data.valid().front() != '/') {
-      Refuse(prefix + "valid", absl::StrCat("must be \"none\" or an absolute path, got \"", EscapeControls(data.valid()), "\""));
+      Refuse(prefix + "valid",
+             absl::StrCat("must be \"none\" or an absolute path, got \"", EscapeControls(data.valid()), "\""));
     }
     const double fraction = data.valid_fraction();
     if (!(fraction > 0 && fraction < 1)) {
-      Refuse(prefix + "valid_fraction",
-             absl::StrCat("must be > 0 and < 1, got ", fraction, "; to train without validation set valid to \"none\""));
+      Refuse(prefix + "valid_fraction", absl::StrCat("must be > 0 and < 1, got ", fraction,
+                                                     "; to train without validation set valid to \"none\""));
     }
     CheckText(prefix + "text_column", data.text_column(), 1024);
     CheckText(prefix + "label_column", data.label_column(), 1024);
@@ -97,7 +98,8 @@ class Validator {
     }
     if (data.has_limit()) Positive(prefix + "limit", data.limit());
     if (data.tokenizer() != "words" && data.tokenizer() != "bytes") {
-      Refuse(prefix + "tokenizer", absl::StrCat("must be words or bytes, got \"", EscapeControls(data.tokenizer()), "\""));
+      Refuse(prefix + "tokenizer",
+             absl::StrCat("must be words or bytes, got \"", EscapeControls(data.tokenizer()), "\""));
     }
     Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
     Between(prefix + "max_tokens", data.max_tokens(), 1, 4096);
@@ -119,8 +121,10 @@ class Validator {
       Refuse(field, absl::StrCat("only .csv and .tsv files can be read, got ", shown));
     } else {
       const std::string near = NearestName(source, kNames);
-      Refuse(field, absl::StrCat("unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
-                                 ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a .csv or .tsv file"));
+      Refuse(field,
+             absl::StrCat(
+                 "unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
+                 ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a .csv or .tsv file"));
     }
   }
 
@@ -131,7 +135,8 @@ class Validator {
       Refuse("training.objective", "pretraining takes mlm or embedding; for labels choose mode finetune");
     }
     if (training.mode() == v1::MODE_FINETUNE && token) {
-      Refuse("training.objective", "finetuning takes classification or regression; for mlm or embedding choose mode pretrain");
+      Refuse("training.objective",
+             "finetuning takes classification or regression; for mlm or embedding choose mode pretrain");
     }
   }
 

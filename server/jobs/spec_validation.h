@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// Every violation of the ranges in spec.proto, with the field's path, the value and what to do. `spec` has its defaults.
-// Data, model options and parents are the worker's to check (SpecChecker).
+// Every violation of the ranges in spec.proto, with the field's path, the value and what to do. `spec` has its
+// defaults. Data, model options and parents are the worker's to check (SpecChecker).
 std::vector<v1::FieldViolation> Validate(const v1::JobSpec& spec, const MachineFacts& machine);
 
 }  // namespace ddp

@@ -33,13 +33,17 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
   };
   const std::vector<std::tuple<const char*, const char*, Change>> cases{
       {"name", "at most 200 bytes, got 201", [](v1::JobSpec& s) { s.set_name(std::string(201, 'x')); }},
-      {"tags", "at most 32, got 33", [](v1::JobSpec& s) { for (int i = 0; i < 33; ++i) s.add_tags("t"); }},
+      {"tags", "at most 32, got 33",
+       [](v1::JobSpec& s) {
+         for (int i = 0; i < 33; ++i) s.add_tags("t");
+       }},
       {"tags[0]", "at most 64 bytes, got 65", [](v1::JobSpec& s) { s.add_tags(std::string(65, 'x')); }},
       {"priority", "got 1001", [](v1::JobSpec& s) { s.set_priority(1001); }},
       {"max_restarts", "got -1", [](v1::JobSpec& s) { s.set_max_restarts(-1); }},
       {"resources.nproc", "got 0", [](v1::JobSpec& s) { s.mutable_resources()->set_nproc(0); }},
       {"resources.nproc", "4 CPU slots), got 5", [](v1::JobSpec& s) { s.mutable_resources()->set_nproc(5); }},
-      {"resources.backend", "nccl needs device cuda", [](v1::JobSpec& s) { s.mutable_resources()->set_backend(v1::BACKEND_NCCL); }},
+      {"resources.backend", "nccl needs device cuda",
+       [](v1::JobSpec& s) { s.mutable_resources()->set_backend(v1::BACKEND_NCCL); }},
       {"training.lr", "got 0", t([](v1::Training& x) { x.set_lr(0); })},
       {"training.lr", "got nan", t([](v1::Training& x) { x.set_lr(NAN); })},
       {"training.lr", "got inf", t([](v1::Training& x) { x.set_lr(INFINITY); })},

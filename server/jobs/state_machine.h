@@ -10,15 +10,15 @@
 namespace ddp {
 
 enum class JobTrigger {
-  kPlaced,           // got its slots
-  kFirstStep,        // an attempt has taken its first step
-  kSucceeded,        // an attempt trained to the end
-  kFailedRetry,      // an attempt failed, and may be tried again
-  kFailedFinal,      // an attempt failed, for good
-  kRetryDue,         // the back-off has passed
+  kPlaced,       // got its slots
+  kFirstStep,    // an attempt has taken its first step
+  kSucceeded,    // an attempt trained to the end
+  kFailedRetry,  // an attempt failed, and may be tried again
+  kFailedFinal,  // an attempt failed, for good
+  kRetryDue,     // the back-off has passed
   kCancelRequested,
   kPauseRequested,
-  kStopped,          // an attempt stopped on request
+  kStopped,  // an attempt stopped on request
   kResumeRequested,
 };
 

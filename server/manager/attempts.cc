@@ -156,8 +156,7 @@ void JobManager::FinishAttempt(Entry& entry) {
     return;
   }
   const v1::Job& job = entry.record.job;
-  const std::string path =
-      absl::StrCat(AttemptFolder(job.id(), job.attempts_size()), "/", kExitRecordName);
+  const std::string path = absl::StrCat(AttemptFolder(job.id(), job.attempts_size()), "/", kExitRecordName);
   const absl::StatusOr<std::string> text = ReadFile(path);
   v1::AttemptEnded ended;
   if (text.ok() && ended.ParseFromString(*text)) {
@@ -195,7 +194,8 @@ void JobManager::FinishWith(Entry& entry, const v1::AttemptEnded& ended) {
     trigger = again ? JobTrigger::kFailedRetry : JobTrigger::kFailedFinal;
     reason = ended.failure().message();
     if (!again && ended.failure().retryable()) {
-      absl::StrAppend(&reason, " (attempt ", attempt.number(), "; no restart is left of ", job.spec().max_restarts(), ")");
+      absl::StrAppend(&reason, " (attempt ", attempt.number(), "; no restart is left of ", job.spec().max_restarts(),
+                      ")");
     }
   } else {
     record.failures_in_row = 0;

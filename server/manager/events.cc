@@ -1,8 +1,8 @@
 // What runners report.
 //
-// Metrics and progress ("quiet") come often: they are handed to the store and acknowledged when it has committed, nobody waits.
-// Everything else ("loud") changes the job and is committed before the call returns. Both carry Acknowledge, so each
-// event is stored exactly once, in order, whatever fails in between.
+// Metrics and progress ("quiet") come often: they are handed to the store and acknowledged when it has committed,
+// nobody waits. Everything else ("loud") changes the job and is committed before the call returns. Both carry
+// Acknowledge, so each event is stored exactly once, in order, whatever fails in between.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -86,8 +86,8 @@ absl::Status JobManager::HandleEvent(const v1::RunnerHello& hello, const v1::Run
 }
 
 bool JobManager::IsQuiet(const v1::RunnerEvent& event) const {
-  return event.has_from_rank() && (event.from_rank().event().has_metrics() || event.from_rank().event().has_progress() ||
-                                   event.from_rank().event().has_phase());
+  return event.has_from_rank() && (event.from_rank().event().has_metrics() ||
+                                   event.from_rank().event().has_progress() || event.from_rank().event().has_phase());
 }
 
 absl::Status JobManager::TakeEvent(Entry& entry, const v1::RunnerEvent& event) {
@@ -131,18 +131,19 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
     entry.feed->staged = event.seq();
   }
   // On the store's thread: the manager's mutex may be held by somebody who waits for this very commit.
-  parts_.store.Commit(std::move(batch), [this, id, points, feed = entry.feed, seq = event.seq()](const absl::Status& status) {
-    if (status.ok() && points != nullptr) parts_.hub.Publish(id, points);
-    std::lock_guard lock(feed->mutex);
-    const std::shared_ptr<RunnerSession> session = feed->session.lock();
-    if (status.ok()) {
-      feed->committed = seq;
-      if (session != nullptr) session->Send(AckOf(seq));
-    } else {
-      feed->failed = true;
-      if (session != nullptr) session->Drop();
-    }
-  });
+  parts_.store.Commit(std::move(batch),
+                      [this, id, points, feed = entry.feed, seq = event.seq()](const absl::Status& status) {
+                        if (status.ok() && points != nullptr) parts_.hub.Publish(id, points);
+                        std::lock_guard lock(feed->mutex);
+                        const std::shared_ptr<RunnerSession> session = feed->session.lock();
+                        if (status.ok()) {
+                          feed->committed = seq;
+                          if (session != nullptr) session->Send(AckOf(seq));
+                        } else {
+                          feed->failed = true;
+                          if (session != nullptr) session->Drop();
+                        }
+                      });
 }
 
 absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& event) {
@@ -151,7 +152,9 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
   v1::Attempt& attempt = *job.mutable_attempts(job.attempts_size() - 1);
   const absl::Time time = absl::UnixEpoch() + absl::Seconds(event.time());
   WriteBatch batch;
-  const auto note = [&](const std::string& text) { AddEvent(record, job.state(), attempt.number(), text, time, batch); };
+  const auto note = [&](const std::string& text) {
+    AddEvent(record, job.state(), attempt.number(), text, time, batch);
+  };
   std::optional<v1::AttemptEnded> ended;
   if (event.has_ranks_started()) {
     *attempt.mutable_worker_pids() = event.ranks_started().pids();
@@ -172,7 +175,8 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
     } else if (report.has_first_step()) {
       *attempt.mutable_first_step_time() = ToTimestamp(time);
       if (job.state() == v1::JOB_STATE_STARTING) {
-        DDP_RETURN_IF_ERROR(Move(record, JobTrigger::kFirstStep, absl::StrCat("attempt ", attempt.number(), " trains"), batch));
+        DDP_RETURN_IF_ERROR(
+            Move(record, JobTrigger::kFirstStep, absl::StrCat("attempt ", attempt.number(), " trains"), batch));
       }
     } else if (report.has_checkpoint()) {
       job.set_checkpoint_step(report.checkpoint().step());

@@ -90,8 +90,8 @@ absl::StatusOr<JobManager::Table::iterator> JobManager::Find(const std::string& 
   }
   const auto second = std::next(first);
   if (first->first != id && second != jobs_.end() && second->first.rfind(id, 0) == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("several jobs begin with ", id, ": ", first->first, ", ", second->first, ", ...; give more of the id"));
+    return absl::InvalidArgumentError(absl::StrCat("several jobs begin with ", id, ": ", first->first, ", ",
+                                                   second->first, ", ...; give more of the id"));
   }
   return first;
 }

@@ -80,8 +80,8 @@ class JobManager {
   absl::StatusOr<std::unique_ptr<JobSubscription>> Watch(const std::string& id, uint64_t after_event,
                                                          std::function<void()> wake);
 
-  // A runner has dialled in. PermissionDenied: it is not the live attempt's. The reply and, while the job is stopping, the
-  // stop request go to the session.
+  // A runner has dialled in. PermissionDenied: it is not the live attempt's. The reply and, while the job is stopping,
+  // the stop request go to the session.
   absl::Status Attach(const v1::RunnerHello& hello, const std::shared_ptr<RunnerSession>& session);
   void Detach(const v1::RunnerHello& hello, const RunnerSession* session);
   // Events in order. Acknowledged through the session when they are durable. An error: drop the connection.
@@ -107,11 +107,11 @@ class JobManager {
   };
   struct Entry {
     JobRecord record;
-    std::shared_ptr<Feed> feed;                 // of the newest attempt
-    std::optional<v1::AttemptEnded> ended;      // what its runner said last
+    std::shared_ptr<Feed> feed;             // of the newest attempt
+    std::optional<v1::AttemptEnded> ended;  // what its runner said last
     bool force_stop = false;
-    absl::Duration retry_at;                    // RESTARTING; Clock::Monotonic
-    absl::Duration progress_stored_at;          // Clock::Monotonic
+    absl::Duration retry_at;            // RESTARTING; Clock::Monotonic
+    absl::Duration progress_stored_at;  // Clock::Monotonic
     uint64_t version = 1;
     std::set<JobSubscription*> watchers;
   };

@@ -15,8 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-void Run(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& events,
-         std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>()) {
+void Play(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& events,
+          std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>()) {
   ASSERT_TRUE(rig.manager->Attach(rig.Hello(id), session).ok());
   for (const v1::RunnerEvent& event : events) {
     const absl::Status status = rig.manager->HandleEvent(rig.Hello(id), event);
@@ -34,7 +34,7 @@ TEST(JobManagerTest, SubmitRunSucceed) {
   EXPECT_EQ(launch.checkpoint_dir(), rig.home + "/jobs/" + id + "/checkpoints");
   EXPECT_EQ(launch.threads_per_rank(), 1);
   EXPECT_EQ(launch.spec().training().lr(), 1e-3);
-  Run(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 5), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 5, 5)});
+  Play(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 5), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 5, 5)});
   // The runner has said its last word, but its processes are still there.
   rig.manager->Poll();
   EXPECT_EQ(rig.State(id), v1::JOB_STATE_RUNNING);
@@ -53,7 +53,7 @@ TEST(JobManagerTest, FailuresUseUpTheBudgetUnlessThereIsProgress) {
     std::vector<v1::RunnerEvent> events{Rig::FirstStep(1)};
     if (with_progress) events.push_back(Rig::Saved(2, 7));
     events.push_back(Rig::Ended(events.size() + 1, v1::ATTEMPT_OUTCOME_FAILED, 9, -1));
-    Run(rig, id, events);
+    Play(rig, id, events);
     rig.End(id);
   };
   fail(false);
@@ -83,7 +83,7 @@ TEST(JobManagerTest, AFinalFailureBurnsNoRetries) {
   const std::string id = rig.Submit();
   v1::RunnerEvent ended = Rig::Ended(1, v1::ATTEMPT_OUTCOME_FAILED, 0, -1);
   ended.mutable_ended()->mutable_failure()->set_retryable(false);
-  Run(rig, id, {ended});
+  Play(rig, id, {ended});
   rig.End(id);
   EXPECT_EQ(rig.State(id), v1::JOB_STATE_FAILED);
   EXPECT_EQ(rig.Job(id).attempts_size(), 1);
@@ -93,7 +93,7 @@ TEST(JobManagerTest, CancelOfARunningJob) {
   Rig rig;
   const std::string id = rig.Submit();
   auto session = std::make_shared<FakeSession>();
-  Run(rig, id, {Rig::FirstStep(1)}, session);
+  Play(rig, id, {Rig::FirstStep(1)}, session);
   EXPECT_EQ(rig.manager->Cancel(id, false)->state(), v1::JOB_STATE_CANCELLING);
   EXPECT_EQ(session->stops(), 1);
   // A runner that dials in again is told again.
@@ -122,7 +122,7 @@ TEST(JobManagerTest, QueuedJobs) {
   EXPECT_EQ(rig.manager->Cancel(third, false)->state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(rig.manager->Pause(second)->state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(rig.manager->Resume(second)->state(), v1::JOB_STATE_QUEUED);
-  Run(rig, first, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
+  Play(rig, first, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
   rig.End(first);
   EXPECT_EQ(rig.State(second), v1::JOB_STATE_STARTING);
   EXPECT_EQ(rig.manager->Slots()[0].job_id(), second);
@@ -177,9 +177,9 @@ TEST(JobManagerTest, EventsSentAgainCountOnce) {
   Rig rig;
   const std::string id = rig.Submit();
   auto session = std::make_shared<FakeSession>();
-  Run(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1), Rig::Loss(3, 2)}, session);
+  Play(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1), Rig::Loss(3, 2)}, session);
   auto again = std::make_shared<FakeSession>();
-  Run(rig, id, {Rig::Loss(2, 1), Rig::Loss(3, 2), Rig::Loss(4, 3)}, again);
+  Play(rig, id, {Rig::Loss(2, 1), Rig::Loss(3, 2), Rig::Loss(4, 3)}, again);
   EXPECT_TRUE(absl::IsDataLoss(rig.manager->HandleEvent(rig.Hello(id), Rig::Loss(6, 5))));
   ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
   EXPECT_EQ(again->acked(), 4u);
@@ -193,7 +193,7 @@ TEST(JobManagerTest, EventsSentAgainCountOnce) {
 TEST(JobManagerTest, ADaemonThatWasAwayReadsTheFiles) {
   Rig rig;
   const std::string id = rig.Submit();
-  Run(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1)});
+  Play(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 1)});
   const std::string dir = rig.manager->AttemptFolder(id, 1);
   rig.Stop();
   // What the runner wrote meanwhile. The first two are known already.
@@ -221,7 +221,7 @@ TEST(JobManagerTest, ADaemonThatWasAwayReadsTheFiles) {
 TEST(JobManagerTest, ALostRunnerIsAFailureThatMayBeRetried) {
   Rig rig;
   const std::string id = rig.Submit();
-  Run(rig, id, {Rig::FirstStep(1)});
+  Play(rig, id, {Rig::FirstStep(1)});
   rig.End(id);
   EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
   const v1::Job job = rig.Job(id);
@@ -256,7 +256,8 @@ TEST(JobManagerTest, Parents) {
   EXPECT_EQ(child.response.job().parent_id(), parent);
   EXPECT_EQ(rig.checker.requests.back().init_path(), folder);
   request.mutable_spec()->mutable_training()->set_init_from(parent + "@5");
-  EXPECT_THAT(std::string(rig.manager->Submit(request).status.message()), HasSubstr("no checkpoint of step 5; it has those of the steps 4"));
+  EXPECT_THAT(std::string(rig.manager->Submit(request).status.message()),
+              HasSubstr("no checkpoint of step 5; it has those of the steps 4"));
   request.mutable_spec()->mutable_training()->set_init_from("0zzzzzzzzzzz");
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Submit(request).status));
 }
@@ -266,7 +267,8 @@ TEST(JobManagerTest, IdsAndPrefixes) {
   const std::string id = rig.Submit();
   EXPECT_EQ(rig.manager->Get(id.substr(0, 11))->id(), id);
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Get("0zzzzzzzzzzz").status()));
-  for (const char* wrong : {"", "../x", "ABC", "0123456789abc"}) EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->Get(wrong).status())) << wrong;
+  for (const char* wrong : {"", "../x", "ABC", "0123456789abc"})
+    EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->Get(wrong).status())) << wrong;
   const std::string other = rig.Submit();
   EXPECT_TRUE(absl::IsInvalidArgument(rig.manager->Get("0").status()));  // both begin with it
 }
@@ -275,7 +277,7 @@ TEST(JobManagerTest, Delete) {
   Rig rig;
   const std::string id = rig.Submit();
   EXPECT_TRUE(absl::IsFailedPrecondition(rig.manager->Delete(id)));
-  Run(rig, id, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
+  Play(rig, id, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
   rig.End(id);
   ASSERT_TRUE(MakeFolders(rig.manager->JobFolder(id)).ok());
   EXPECT_TRUE(rig.manager->Delete(id).ok());
@@ -295,13 +297,15 @@ TEST(JobManagerTest, WatchersSeeEveryEventOnceAndTheEnd) {
     for (v1::WatchJobResponse update;;) {
       const auto step = watch->Next(update);
       if (!step.ok() || *step != StreamStep::kItem) return step.ok() ? *step : StreamStep::kEnd;
-      if (update.has_event()) events.push_back(update.event().seq());
-      else last = update.job();
+      if (update.has_event())
+        events.push_back(update.event().seq());
+      else
+        last = update.job();
     }
   };
   EXPECT_EQ(drain(), StreamStep::kWait);
   EXPECT_THAT(events, ElementsAre(1, 2));  // submitted, placed
-  Run(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 3), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 3, 3)});
+  Play(rig, id, {Rig::FirstStep(1), Rig::Saved(2, 3), Rig::Ended(3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 3, 3)});
   EXPECT_GT(wakes, 0);
   rig.End(id);
   EXPECT_EQ(drain(), StreamStep::kEnd);

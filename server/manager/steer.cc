@@ -71,8 +71,8 @@ absl::Status JobManager::Delete(const std::string& id) {
   DDP_ASSIGN_OR_RETURN(const auto found, Find(id));
   const std::string job_id = found->first;
   if (!IsEnded(found->second.record.job.state())) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot delete job ", job_id, ": it is ",
-                                                      StateName(found->second.record.job.state()), "; cancel it first"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot delete job ", job_id, ": it is ", StateName(found->second.record.job.state()), "; cancel it first"));
   }
   for (const auto& [other, entry] : jobs_) {
     if (entry.record.job.parent_id() == job_id && !IsEnded(entry.record.job.state())) {

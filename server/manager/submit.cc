@@ -81,11 +81,12 @@ absl::Status JobManager::ResolveParent(v1::JobSpec& spec, std::string* parent_id
     return absl::OkStatus();
   }
   std::string steps;
-  for (const CheckpointFolder& checkpoint : checkpoints) absl::StrAppend(&steps, steps.empty() ? "" : ", ", checkpoint.step);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "training.init_from: job ", job.id(), " (", StateName(job.state()), ") has no checkpoint",
-      from->step >= 0 ? absl::StrCat(" of step ", from->step) : std::string(),
-      steps.empty() ? std::string(" yet") : absl::StrCat("; it has those of the steps ", steps)));
+  for (const CheckpointFolder& checkpoint : checkpoints)
+    absl::StrAppend(&steps, steps.empty() ? "" : ", ", checkpoint.step);
+  return absl::FailedPreconditionError(
+      absl::StrCat("training.init_from: job ", job.id(), " (", StateName(job.state()), ") has no checkpoint",
+                   from->step >= 0 ? absl::StrCat(" of step ", from->step) : std::string(),
+                   steps.empty() ? std::string(" yet") : absl::StrCat("; it has those of the steps ", steps)));
 }
 
 SubmitResult JobManager::Submit(const v1::SubmitJobRequest& request) {

@@ -91,7 +91,12 @@ class Rig {
   void Start() {
     store = std::move(Store::Open(home + "/ddpd.db")).value();
     hub = std::make_unique<MetricHub>(store->reader());
-    JobManager::Options options{.home = home, .machine = {.slots = slots_, .has_gpus = false, .no_gpu_reason = "none"}, .slots = {}, .cores = 2, .worker_binary = "/w", .cuda_worker_binary = "/wc"};
+    JobManager::Options options{.home = home,
+                                .machine = {.slots = slots_, .has_gpus = false, .no_gpu_reason = "none"},
+                                .slots = {},
+                                .cores = 2,
+                                .worker_binary = "/w",
+                                .cuda_worker_binary = "/wc"};
     options.slots.resize(static_cast<size_t>(slots_));
     manager = std::move(JobManager::Open(std::move(options), {*store, *hub, launcher, checker, clock})).value();
   }

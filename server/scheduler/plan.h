@@ -24,8 +24,8 @@ struct Placement {
 // A job that has waited this long is passed by no other any more.
 inline constexpr absl::Duration kPassLimit = absl::Minutes(1);
 
-// All-or-nothing for each job. Order: priority, then who came first (then the id). A smaller job may pass one that does not fit,
-// until that one has waited kPassLimit: then nothing behind it starts, and slots gather for it.
+// All-or-nothing for each job. Order: priority, then who came first (then the id). A smaller job may pass one that does
+// not fit, until that one has waited kPassLimit: then nothing behind it starts, and slots gather for it.
 std::vector<Placement> Plan(std::vector<WaitingJob> waiting, std::vector<int> free_slots, absl::Time now);
 
 }  // namespace ddp

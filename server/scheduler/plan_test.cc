@@ -32,7 +32,8 @@ TEST(PlanTest, ASmallJobPassesOnlyForAWhile) {
   EXPECT_EQ(Text(Plan({{"big", 0, 2, Ago(30)}, {"small", 0, 1, Ago(5)}}, {1}, kNow)), "small:1 ");
   EXPECT_EQ(Text(Plan({{"big", 0, 2, Ago(60)}, {"small", 0, 1, Ago(5)}}, {1}, kNow)), "");
   // Those before the blocked one start all the same.
-  EXPECT_EQ(Text(Plan({{"first", 0, 1, Ago(90)}, {"big", 0, 2, Ago(80)}, {"small", 0, 1, Ago(5)}}, {0, 1}, kNow)), "first:0 ");
+  EXPECT_EQ(Text(Plan({{"first", 0, 1, Ago(90)}, {"big", 0, 2, Ago(80)}, {"small", 0, 1, Ago(5)}}, {0, 1}, kNow)),
+            "first:0 ");
 }
 
 TEST(PlanTest, Nothing) {

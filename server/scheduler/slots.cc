@@ -23,8 +23,8 @@ struct CloseLibrary {
   void operator()(void* library) const { dlclose(library); }
 };
 
-// The names of the GPUs, or why there are none. NVML's C interface (nvml.h, "Initialization", "Unit and device queries");
-// 0 is NVML_SUCCESS.
+// The names of the GPUs, or why there are none. NVML's C interface (nvml.h, "Initialization", "Unit and device
+// queries"); 0 is NVML_SUCCESS.
 std::vector<std::string> GpuNames(std::string* reason) {
   const std::unique_ptr<void, CloseLibrary> library(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL));
   if (library == nullptr) {
@@ -34,7 +34,8 @@ std::vector<std::string> GpuNames(std::string* reason) {
   const auto init = reinterpret_cast<int (*)()>(dlsym(library.get(), "nvmlInit_v2"));
   const auto shutdown = reinterpret_cast<int (*)()>(dlsym(library.get(), "nvmlShutdown"));
   const auto get_count = reinterpret_cast<int (*)(unsigned*)>(dlsym(library.get(), "nvmlDeviceGetCount_v2"));
-  const auto get_handle = reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library.get(), "nvmlDeviceGetHandleByIndex_v2"));
+  const auto get_handle =
+      reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library.get(), "nvmlDeviceGetHandleByIndex_v2"));
   const auto get_name = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library.get(), "nvmlDeviceGetName"));
   if (!init || !shutdown || !get_count || !get_handle || !get_name) {
     *reason = "the NVIDIA driver's libnvidia-ml.so.1 is too old";
@@ -50,8 +51,10 @@ std::vector<std::string> GpuNames(std::string* reason) {
   for (unsigned i = 0; i < count; ++i) {
     void* device = nullptr;
     char name[96] = "GPU";
-    if (get_handle(i, &device) == 0 && get_name(device, name, sizeof(name)) != 0) names.emplace_back("GPU");
-    else names.emplace_back(name);
+    if (get_handle(i, &device) == 0 && get_name(device, name, sizeof(name)) != 0)
+      names.emplace_back("GPU");
+    else
+      names.emplace_back(name);
   }
   shutdown();
   if (names.empty()) *reason = "the NVIDIA driver sees no GPU";

@@ -17,8 +17,8 @@ struct SlotInventory {
   int cores = 1;              // that this process may use
 };
 
-// One slot per GPU (NVML, loaded at run time), or, without GPUs, one per core that this process may use; cpu_slots > 0 sets
-// the number of CPU slots instead, and no GPU is looked for.
+// One slot per GPU (NVML, loaded at run time), or, without GPUs, one per core that this process may use; cpu_slots > 0
+// sets the number of CPU slots instead, and no GPU is looked for.
 SlotInventory DetectSlots(int cpu_slots);
 
 }  // namespace ddp

@@ -28,7 +28,8 @@ class LauncherTest : public ::testing::Test {
   ~LauncherTest() override { std::filesystem::remove_all(root_); }
 
   static bool WaitUntil(const std::function<bool()>& condition) {
-    for (const absl::Time end = absl::Now() + absl::Seconds(20); absl::Now() < end; absl::SleepFor(absl::Milliseconds(5))) {
+    for (const absl::Time end = absl::Now() + absl::Seconds(20); absl::Now() < end;
+         absl::SleepFor(absl::Milliseconds(5))) {
       if (condition()) return true;
     }
     return false;

@@ -31,9 +31,7 @@ std::string HashText(const XXH128_hash_t& hash) { return absl::StrFormat("%016x%
 class RealDisk final : public CheckpointDisk {
  public:
   absl::Status Write(int fd, std::string_view bytes) override { return WriteAll(fd, bytes); }
-  absl::Status Sync(int fd) override {
-    return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "cannot sync");
-  }
+  absl::Status Sync(int fd) override { return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus(errno, "cannot sync"); }
   absl::Status Rename(const std::string& from, const std::string& to) override {
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), Exists(to) ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
       return ErrnoStatus(errno, absl::StrCat("cannot rename ", from, " to ", to));

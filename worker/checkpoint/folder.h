@@ -1,8 +1,8 @@
 // Checkpoint folders of one job: checkpoints/step-00001234/.
 //
-// A checkpoint is written into a temporary folder, each file synced, the manifest last, and the folder is then renamed: after
-// a crash at any point a checkpoint is there completely or not at all. It exists when its manifest.json verifies (every
-// file has the size and the XXH3-128 that the manifest says).
+// A checkpoint is written into a temporary folder, each file synced, the manifest last, and the folder is then renamed:
+// after a crash at any point a checkpoint is there completely or not at all. It exists when its manifest.json verifies
+// (every file has the size and the XXH3-128 that the manifest says).
 #ifndef DDP_WORKER_CHECKPOINT_FOLDER_H_
 #define DDP_WORKER_CHECKPOINT_FOLDER_H_
 
@@ -47,9 +47,9 @@ struct FileToWrite {
   std::function<absl::Status(CheckpointFile&)> write;
 };
 
-// Commits checkpoints_dir/step-N with the files and a manifest. A folder of that step that exists already is replaced (a
-// resumed attempt may reach the same step again). On an error the older checkpoints are untouched, and what was written
-// is removed. Returns the folder's name.
+// Commits checkpoints_dir/step-N with the files and a manifest. A folder of that step that exists already is replaced
+// (a resumed attempt may reach the same step again). On an error the older checkpoints are untouched, and what was
+// written is removed. Returns the folder's name.
 absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir, int64_t step, int attempt,
                                              const std::vector<FileToWrite>& files,
                                              CheckpointDisk& disk = CheckpointDisk::Real());
@@ -60,12 +60,12 @@ absl::Status VerifyCheckpoint(const std::string& folder);
 // Steps of the folders that have a manifest, oldest first. NotFound is no error: none.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints_dir);
 
-// The folder (with its path) of the newest checkpoint that verifies; "" when none does. What newer ones suffer from goes to
-// `rejected`.
+// The folder (with its path) of the newest checkpoint that verifies; "" when none does. What newer ones suffer from
+// goes to `rejected`.
 std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::string>* rejected);
 
-// Removes all but the newest `keep` checkpoints, and temporary folders that a crash left. Never the newest; only folders
-// with names that we make.
+// Removes all but the newest `keep` checkpoints, and temporary folders that a crash left. Never the newest; only
+// folders with names that we make.
 absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep);
 
 }  // namespace ddp

@@ -19,8 +19,12 @@ using ::testing::IsEmpty;
 class FailingDisk final : public CheckpointDisk {
  public:
   explicit FailingDisk(int calls) : left_(calls) {}
-  absl::Status Write(int fd, std::string_view bytes) override { return Try([&] { return Real().Write(fd, bytes); }); }
-  absl::Status Sync(int fd) override { return Try([&] { return Real().Sync(fd); }); }
+  absl::Status Write(int fd, std::string_view bytes) override {
+    return Try([&] { return Real().Write(fd, bytes); });
+  }
+  absl::Status Sync(int fd) override {
+    return Try([&] { return Real().Sync(fd); });
+  }
   absl::Status Rename(const std::string& from, const std::string& to) override {
     return Try([&] { return Real().Rename(from, to); });
   }
@@ -43,7 +47,8 @@ class FolderTest : public ::testing::Test {
   }
   ~FolderTest() override { std::filesystem::remove_all(std::filesystem::path(root_).parent_path()); }
 
-  absl::StatusOr<std::string> Commit(int64_t step, const std::string& text, CheckpointDisk& disk = CheckpointDisk::Real()) {
+  absl::StatusOr<std::string> Commit(int64_t step, const std::string& text,
+                                     CheckpointDisk& disk = CheckpointDisk::Real()) {
     return CommitCheckpoint(root_, step, 1,
                             {{"a.bin", [text](CheckpointFile& f) { return f.Append(text); }},
                              {"b.bin", [](CheckpointFile& f) { return f.Append("b"); }}},
@@ -58,7 +63,8 @@ TEST(CheckpointNameTest, OnlyNamesThatWeMake) {
   EXPECT_EQ(CheckpointName(1234), "step-00001234");
   EXPECT_EQ(CheckpointStep("step-00001234"), 1234);
   EXPECT_EQ(CheckpointStep("step-123456789"), 123456789);
-  for (const char* other : {"step-1234", "step-0000123x", "step--0000001", "stop-00000001", "step-", "", ".tmp-step-00000001"}) {
+  for (const char* other :
+       {"step-1234", "step-0000123x", "step--0000001", "stop-00000001", "step-", "", ".tmp-step-00000001"}) {
     EXPECT_EQ(CheckpointStep(other), -1) << other;
   }
 }

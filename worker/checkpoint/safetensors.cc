@@ -22,9 +22,9 @@ using Json = nlohmann::json;
 constexpr size_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
 
 size_t DtypeBytes(const std::string& dtype) {
-  static const std::map<std::string, size_t> kBytes{{"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4},
-                                                    {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2}, {"U16", 2},
-                                                    {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+  static const std::map<std::string, size_t> kBytes{
+      {"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4},  {"U32", 4},     {"F16", 2},    {"BF16", 2},
+      {"I16", 2}, {"U16", 2}, {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
   const auto it = kBytes.find(dtype);
   return it == kBytes.end() ? 0 : it->second;
 }
@@ -61,7 +61,8 @@ absl::StatusOr<Json> ParseStrict(const std::string& text) {
   return json;
 }
 
-absl::StatusOr<TensorInfo> ParseTensor(const std::string& name, const Json& entry, size_t data_start, size_t data_bytes) {
+absl::StatusOr<TensorInfo> ParseTensor(const std::string& name, const Json& entry, size_t data_start,
+                                       size_t data_bytes) {
   const auto wrong = [&](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat("tensor \"", name, "\": ", what));
   };
@@ -112,8 +113,10 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   uint64_t header_bytes = 0;  // little-endian, as every machine that we build for
   if (size < 8) return wrong(size, "the file ends inside the header's length: no safetensors file");
   DDP_RETURN_IF_ERROR(PreadAll(file.fd_.get(), &header_bytes, 8, 0));
-  if (header_bytes > kMaxHeader) return wrong(0, absl::StrCat("a header of ", header_bytes, " bytes: no safetensors file"));
-  if (header_bytes > size - 8) return wrong(size, absl::StrCat("the file ends inside the header of ", header_bytes, " bytes"));
+  if (header_bytes > kMaxHeader)
+    return wrong(0, absl::StrCat("a header of ", header_bytes, " bytes: no safetensors file"));
+  if (header_bytes > size - 8)
+    return wrong(size, absl::StrCat("the file ends inside the header of ", header_bytes, " bytes"));
   std::string header(header_bytes, '\0');
   DDP_RETURN_IF_ERROR(PreadAll(file.fd_.get(), header.data(), header_bytes, 8));
   absl::StatusOr<Json> json = ParseStrict(header);
@@ -138,7 +141,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   });
   size_t at = data_start;
   for (const TensorInfo& tensor : file.tensors_) {
-    if (tensor.begin != at) return wrong(std::min(at, tensor.begin), absl::StrCat("a hole or an overlap at tensor \"", tensor.name, "\""));
+    if (tensor.begin != at)
+      return wrong(std::min(at, tensor.begin), absl::StrCat("a hole or an overlap at tensor \"", tensor.name, "\""));
     at += tensor.bytes;
   }
   if (at != size) return wrong(at, absl::StrCat(size - at, " bytes follow the last tensor"));
@@ -155,7 +159,8 @@ const TensorInfo* SafetensorsFile::Find(const std::string& name) const {
 absl::Status SafetensorsFile::Read(const TensorInfo& info, void* into) const {
   const absl::Status status = PreadAll(fd_.get(), into, info.bytes, info.begin);
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(path_, ": tensor \"", info.name, "\": ", std::string(status.message())));
+  return absl::Status(status.code(),
+                      absl::StrCat(path_, ": tensor \"", info.name, "\": ", std::string(status.message())));
 }
 
 std::string SafetensorsHeader(const std::vector<TensorBytes>& tensors,

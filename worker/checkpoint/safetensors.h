@@ -1,5 +1,5 @@
-// The safetensors format (https://github.com/huggingface/safetensors, "Format"): uint64 little-endian header length, a JSON
-// header {name: {dtype, shape, data_offsets}}, then the tensors' bytes without holes, row-major, little-endian.
+// The safetensors format (https://github.com/huggingface/safetensors, "Format"): uint64 little-endian header length, a
+// JSON header {name: {dtype, shape, data_offsets}}, then the tensors' bytes without holes, row-major, little-endian.
 #ifndef DDP_WORKER_CHECKPOINT_SAFETENSORS_H_
 #define DDP_WORKER_CHECKPOINT_SAFETENSORS_H_
 
@@ -24,8 +24,8 @@ struct TensorInfo {
   size_t bytes = 0;
 };
 
-// The header of a file, checked completely: known types, sizes that match shapes, no hole, no overlap, no duplicate name, no
-// byte behind the last tensor. Thread-safe after Open.
+// The header of a file, checked completely: known types, sizes that match shapes, no hole, no overlap, no duplicate
+// name, no byte behind the last tensor. Thread-safe after Open.
 class SafetensorsFile {
  public:
   // NotFound, or InvalidArgument "FILE: byte N: what is wrong".
@@ -55,7 +55,8 @@ struct TensorBytes {
 };
 
 // The header with its length, padded with spaces to 8 bytes; the tensors' bytes follow it in the given order.
-std::string SafetensorsHeader(const std::vector<TensorBytes>& tensors, const std::map<std::string, std::string>& metadata);
+std::string SafetensorsHeader(const std::vector<TensorBytes>& tensors,
+                              const std::map<std::string, std::string>& metadata);
 
 }  // namespace ddp
 

@@ -65,18 +65,26 @@ TEST_F(SafetensorsTest, EveryCutIsRefused) {
 
 TEST_F(SafetensorsTest, WrongHeaders) {
   EXPECT_THAT(ErrorOf(WithHeader("[]", 0)), HasSubstr("byte 8: the header is no JSON object"));
-  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", 4)), HasSubstr("unknown dtype F31"));
+  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", 4)),
+              HasSubstr("unknown dtype F31"));
   EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4)),
               HasSubstr("shape and dtype need 8 bytes, data_offsets give 4"));
-  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 4)), HasSubstr("lie outside"));
+  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 4)),
+              HasSubstr("lie outside"));
   EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4)),
               HasSubstr("no natural number"));
   EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", 4)),
               HasSubstr("too large"));
-  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})", 3)),
-              HasSubstr("a hole or an overlap at tensor \"b\""));
-  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1)),
-              HasSubstr("stands twice"));
+  EXPECT_THAT(
+      ErrorOf(WithHeader(
+          R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
+          3)),
+      HasSubstr("a hole or an overlap at tensor \"b\""));
+  EXPECT_THAT(
+      ErrorOf(WithHeader(
+          R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+          1)),
+      HasSubstr("stands twice"));
   EXPECT_THAT(ErrorOf("/nowhere/x.safetensors"), HasSubstr("cannot open /nowhere/x.safetensors: No such file"));
 }
 

@@ -28,8 +28,8 @@ absl::Status CsvReader::ErrorAtByte(size_t offset, std::string_view what) const 
 }
 
 absl::Status CsvReader::NulError(size_t at) const {
-  return ErrorAtByte(at, absl::StrCat("a NUL byte at byte offset ", at,
-                                      ": this is not UTF-8 text (UTF-16, or a binary file?)"));
+  return ErrorAtByte(
+      at, absl::StrCat("a NUL byte at byte offset ", at, ": this is not UTF-8 text (UTF-16, or a binary file?)"));
 }
 
 absl::StatusOr<bool> CsvReader::Next() {
@@ -75,7 +75,8 @@ absl::StatusOr<CsvReader::Outcome> CsvReader::EndField() {
     if (at_ + 1 == content_.size() && !whole_) return Outcome::kCut;
     return ErrorAtLine(line_, "a carriage return without a line feed; a field that holds one must be quoted");
   }
-  if (c == '"') return ErrorAtLine(line_, "a quote inside a field that does not begin with one; quote the field and double it");
+  if (c == '"')
+    return ErrorAtLine(line_, "a quote inside a field that does not begin with one; quote the field and double it");
   return ErrorAtLine(line_, absl::StrCat("text after a closing quote: '", std::string(1, c), "'"));
 }
 
@@ -85,8 +86,7 @@ absl::StatusOr<CsvReader::Outcome> CsvReader::ReadField() {
   while (at_ < content_.size()) {
     const char c = content_[at_];
     // One comparison for most bytes: all the special ones but an unusual separator are below '#'.
-    if (c == separator_ ||
-        (static_cast<unsigned char>(c) < '#' && (c == '\n' || c == '\r' || c == '"' || c == '\0'))) {
+    if (c == separator_ || (static_cast<unsigned char>(c) < '#' && (c == '\n' || c == '\r' || c == '"' || c == '\0'))) {
       break;
     }
     ++at_;

@@ -17,13 +17,13 @@ struct CsvField {
   size_t offset = 0;       // of the field's first byte (inside the quotes) from the start of the content
 };
 
-// A byte order mark is skipped; UTF-16 and NUL bytes are refused; quotes may only enclose whole fields; lines end with LF or
-// CR LF, the last one may lack it; every record has as many fields as the first. Errors: InvalidArgument "NAME:LINE: ...".
-// Not thread-safe; borrows the content.
+// A byte order mark is skipped; UTF-16 and NUL bytes are refused; quotes may only enclose whole fields; lines end with
+// LF or CR LF, the last one may lack it; every record has as many fields as the first. Errors: InvalidArgument
+// "NAME:LINE: ...". Not thread-safe; borrows the content.
 class CsvReader {
  public:
-  // name: of the file, for errors. whole: false when content is only the head of the file; a record that its end cuts is
-  // then left out.
+  // name: of the file, for errors. whole: false when content is only the head of the file; a record that its end cuts
+  // is then left out.
   CsvReader(std::string_view content, std::string name, char separator, bool whole);
 
   // Reads the next record. False at the end.
@@ -56,7 +56,8 @@ class CsvReader {
   int64_t record_line_ = 1;
   size_t width_ = 0;  // fields of the first record
   std::vector<CsvField> fields_;
-  // Fields with doubled quotes, unescaped. The text moves while it grows, so views into it are made at the record's end.
+  // Fields with doubled quotes, unescaped. The text moves while it grows, so views into it are made at the record's
+  // end.
   struct Unescaped {
     size_t field;
     size_t begin;

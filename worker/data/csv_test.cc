@@ -29,7 +29,9 @@ std::string ErrorOf(std::string_view text) {
 TEST(CsvTest, Good) {
   EXPECT_EQ(*Parse("a,b\n1,2\n"), (Rows{{"a", "b"}, {"1", "2"}}));
   EXPECT_EQ(*Parse("a,b\r\n1,2"), (Rows{{"a", "b"}, {"1", "2"}}));
-  EXPECT_EQ(*Parse("\xEF\xBB\xBF" "a\n1\n"), (Rows{{"a"}, {"1"}}));
+  EXPECT_EQ(*Parse("\xEF\xBB\xBF"
+                   "a\n1\n"),
+            (Rows{{"a"}, {"1"}}));
   EXPECT_EQ(*Parse("a,b\n\"x, \"\"y\"\"\nz\",\n"), (Rows{{"a", "b"}, {"x, \"y\"\nz", ""}}));
   EXPECT_EQ(*Parse("a\tb\n1,5\t2\n", '\t'), (Rows{{"a", "b"}, {"1,5", "2"}}));
   EXPECT_EQ(*Parse(""), Rows{});
@@ -42,7 +44,10 @@ TEST(CsvTest, ErrorsNameTheLine) {
   EXPECT_THAT(ErrorOf("a,b\n1,\"x\n"), HasSubstr("f.csv:2: "));
   EXPECT_THAT(ErrorOf("a,b\n1,x\"y\n"), HasSubstr("f.csv:2: "));
   EXPECT_THAT(ErrorOf(std::string_view("a\n\0\n", 4)), HasSubstr("NUL byte"));
-  EXPECT_THAT(ErrorOf(std::string_view("\xFF\xFE" "a\0", 4)), HasSubstr("UTF-16"));
+  EXPECT_THAT(ErrorOf(std::string_view("\xFF\xFE"
+                                       "a\0",
+                                       4)),
+              HasSubstr("UTF-16"));
 }
 
 TEST(CsvTest, CutContentLosesOnlyTheCutRecord) {

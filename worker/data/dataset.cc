@@ -50,8 +50,8 @@ Division Divide(const RawData& raw, const std::vector<uint64_t>& hashes, const D
   return division;
 }
 
-// The names that classes get their numbers from: the checkpoint's, a built-in set's own order, or the sorted names of the
-// source.
+// The names that classes get their numbers from: the checkpoint's, a built-in set's own order, or the sorted names of
+// the source.
 std::vector<std::string> ChooseClasses(const RawData& raw, const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   std::vector<std::string> names = raw.train.label_names;
@@ -177,8 +177,9 @@ absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* token
   }
   const SplitMaker maker(spec, data, should_stop);
   DDP_ASSIGN_OR_RETURN(data.train, maker.Make(raw.train, train_hashes, division.train, kSourceField));
-  DDP_ASSIGN_OR_RETURN(data.valid, maker.Make(raw.valid ? *raw.valid : raw.train, raw.valid ? valid_hashes : train_hashes,
-                                              division.valid, raw.valid ? kValidField : kSourceField));
+  DDP_ASSIGN_OR_RETURN(data.valid,
+                       maker.Make(raw.valid ? *raw.valid : raw.train, raw.valid ? valid_hashes : train_hashes,
+                                  division.valid, raw.valid ? kValidField : kSourceField));
   data.fingerprint = Fingerprint(data);
   return data;
 }

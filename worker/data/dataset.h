@@ -1,5 +1,5 @@
-// Data sets in memory, ready for batches: read strictly, split, labelled, tokenized. The same spec on the same files gives
-// the same bits in every process.
+// Data sets in memory, ready for batches: read strictly, split, labelled, tokenized. The same spec on the same files
+// gives the same bits in every process.
 #ifndef DDP_WORKER_DATA_DATASET_H_
 #define DDP_WORKER_DATA_DATASET_H_
 
@@ -19,11 +19,11 @@ struct Split {
   std::vector<int32_t> tokens;         // sample i is tokens[token_offsets[i], token_offsets[i + 1]), never empty
   std::vector<int64_t> token_offsets;  // n + 1, or empty: not text
   int64_t feature_dim = 0;
-  std::vector<float> features;   // [n, feature_dim], row-major
-  std::vector<uint8_t> pixels;   // [n, feature_dim]; the value is (pixel / 255 - pixel_mean) / pixel_std
+  std::vector<float> features;  // [n, feature_dim], row-major
+  std::vector<uint8_t> pixels;  // [n, feature_dim]; the value is (pixel / 255 - pixel_mean) / pixel_std
   float pixel_mean = 0;
   float pixel_std = 1;
-  std::vector<int64_t> classes;        // indices into Dataset::class_names
+  std::vector<int64_t> classes;  // indices into Dataset::class_names
   std::vector<double> numbers;
   std::vector<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by
 
@@ -34,16 +34,16 @@ struct Dataset {
   Split train;  // never empty
   Split valid;  // empty: no validation
   std::vector<std::string> class_names;
-  Tokenizer tokenizer;  // of text data
-  std::string fingerprint;   // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits
+  Tokenizer tokenizer;      // of text data
+  std::string fingerprint;  // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits
 };
 
-// Reads all of it. `tokenizer` (may be null) and `class_names` (may be empty) come from a checkpoint and are then used as
-// they are; otherwise they are made from the training split. `should_stop` is asked now and then.
+// Reads all of it. `tokenizer` (may be null) and `class_names` (may be empty) come from a checkpoint and are then used
+// as they are; otherwise they are made from the training split. `should_stop` is asked now and then.
 //
 // Held out for validation are samples whose hash of content (text, or features) is below valid_fraction of the range of
-// hashes, so a sample is on the same side in every subset and run; `limit` then keeps the first N training samples, in file
-// order. The WordNet files are sorted by class, so that set has an order of its own: by another hash of the text.
+// hashes, so a sample is on the same side in every subset and run; `limit` then keeps the first N training samples, in
+// file order. The WordNet files are sorted by class, so that set has an order of its own: by another hash of the text.
 //
 // InvalidArgument or NotFound "FIELD: FILE:LINE: what is wrong": FIELD is the path in the spec, as in
 // "training.data.label_column". Cancelled when should_stop said so.
@@ -68,8 +68,8 @@ struct Probe {
   std::vector<std::string> class_names;  // of sets with fixed classes; empty: known only when all is read
 };
 
-// A quick look, for the moment of submit: does the source exist, are the columns there, do the first rows parse? Reads on
-// until max(1000, need_rows) training rows are found, and at most 32 MiB of a file.
+// A quick look, for the moment of submit: does the source exist, are the columns there, do the first rows parse? Reads
+// on until max(1000, need_rows) training rows are found, and at most 32 MiB of a file.
 Probe ProbeDataset(const DataSpec& spec, int64_t need_rows);
 
 }  // namespace ddp

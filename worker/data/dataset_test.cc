@@ -57,7 +57,8 @@ TEST(WordnetTest, CountsAndClasses) {
   const auto limited = Load(spec);
   EXPECT_EQ(limited->train.size(), 5000);
   EXPECT_EQ(limited->valid.size(), nouns->valid.size());
-  EXPECT_TRUE(std::equal(limited->train.sample_hash.begin(), limited->train.sample_hash.end(), nouns->train.sample_hash.begin()));
+  EXPECT_TRUE(std::equal(limited->train.sample_hash.begin(), limited->train.sample_hash.end(),
+                         nouns->train.sample_hash.begin()));
   // The files are sorted by class; the first 5,000 must not be.
   EXPECT_GT(std::set<int64_t>(limited->train.classes.begin(), limited->train.classes.end()).size(), 20u);
   EXPECT_NE(limited->fingerprint, nouns->fingerprint);
@@ -102,7 +103,8 @@ TEST_F(FileTest, TextAndLabels) {
   EXPECT_EQ(data->valid.size(), 0);
   // Classes of a checkpoint stay as they are; labels that it does not know are refused.
   EXPECT_THAT(Load(spec, {"plant", "stone", "animal"})->train.classes, ElementsAre(2, 0, 0));
-  EXPECT_THAT(std::string(Load(spec, {"plant", "stone"}).status().message()), HasSubstr("the label \"animal\" is none of the 2 classes"));
+  EXPECT_THAT(std::string(Load(spec, {"plant", "stone"}).status().message()),
+              HasSubstr("the label \"animal\" is none of the 2 classes"));
 }
 
 TEST_F(FileTest, FeaturesAndNumbers) {
@@ -130,7 +132,8 @@ TEST_F(FileTest, ErrorsNameFieldFileAndLine) {
             "training.data.label_column: " + spec.source +
                 " has no column \"labl\"; its columns are \"x\", \"label\". Did you mean \"label\"?");
   spec.label_column = "label";
-  EXPECT_EQ(Load(spec).status().message(), "training.data.label_column: " + spec.source + ":4: column \"label\" is empty");
+  EXPECT_EQ(Load(spec).status().message(),
+            "training.data.label_column: " + spec.source + ":4: column \"label\" is empty");
   spec.source = Write("one.csv", "x,label\n1,a\n2,a\n");
   EXPECT_THAT(std::string(Load(spec).status().message()), HasSubstr("only one class, \"a\""));
   spec.source = folder_ + "/missing.csv";

@@ -29,7 +29,8 @@ absl::StatusOr<IdxBytes> ReadPart(const std::string& folder, const std::string& 
                                             "dataset-fashion-mnist (apt-get install dataset-fashion-mnist)"));
   }
   DDP_ASSIGN_OR_RETURN(IdxBytes part, ReadIdxGz(path, header_only));
-  if (part.shape != shape) return absl::InvalidArgumentError(absl::StrCat(path, ": byte 4: not the shape of Fashion-MNIST"));
+  if (part.shape != shape)
+    return absl::InvalidArgumentError(absl::StrCat(path, ": byte 4: not the shape of Fashion-MNIST"));
   return part;
 }
 

@@ -52,7 +52,8 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
   if (!part.ok()) return part.status();
   // Some of the rows will be held out.
   const double kept = spec.valid.empty() ? 1 - std::min(spec.valid_fraction, 0.99) : 1;
-  const int64_t max_rows = kMinimumRows + static_cast<int64_t>(static_cast<double>(std::min(need_rows, int64_t{1} << 20)) / kept);
+  const int64_t max_rows =
+      kMinimumRows + static_cast<int64_t>(static_cast<double>(std::min(need_rows, int64_t{1} << 20)) / kept);
   if (*part) {
     if (absl::Status status = CheckBuiltinSpec(spec); !status.ok()) return status;
     const absl::StatusOr<RawSamples> samples = ReadWordnet(kWordnetFolder, **part, max_rows, nullptr);
@@ -63,7 +64,8 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
   }
   if (spec.source == "fashion-mnist") {
     if (absl::Status status = CheckBuiltinSpec(spec); !status.ok()) return status;
-    if (absl::Status status = ProbeFashionMnist(kFashionMnistFolder); !status.ok()) return FieldError(kSourceField, status);
+    if (absl::Status status = ProbeFashionMnist(kFashionMnistFolder); !status.ok())
+      return FieldError(kSourceField, status);
     probe->rows = 60000;
     probe->train_rows = spec.limit > 0 ? std::min<int64_t>(spec.limit, 60000) : 60000;
     probe->complete = true;

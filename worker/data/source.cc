@@ -48,7 +48,8 @@ absl::Status CheckBuiltinSpec(const DataSpec& spec) {
                                                 "; leave it empty, or \"none\""));
   }
   if (spec.label_kind == LabelKind::kNumber) {
-    return FieldError("training.objective", absl::StrCat("regression needs numbers to learn; ", spec.source, " has classes"));
+    return FieldError("training.objective",
+                      absl::StrCat("regression needs numbers to learn; ", spec.source, " has classes"));
   }
   return absl::OkStatus();
 }
@@ -72,9 +73,10 @@ absl::StatusOr<RawData> ReadSource(const DataSpec& spec, const StopCheck& should
     return images;
   }
   if (!IsTablePath(spec.source)) {
-    return FieldError(kSourceField,
-                      absl::StrCat("unknown data \"", EscapeControls(spec.source),
-                                   "\": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or a .csv or .tsv file"));
+    return FieldError(
+        kSourceField,
+        absl::StrCat("unknown data \"", EscapeControls(spec.source),
+                     "\": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or a .csv or .tsv file"));
   }
   DDP_ASSIGN_OR_RETURN(data.train, ReadTableFile(spec.source, spec, kSourceField, should_stop));
   if (!spec.valid.empty() && spec.valid != "none") {

@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kShownBytes = 40;  // of a wrong value
 
 std::string Shown(std::string_view value) {
-  return absl::StrCat("\"", EscapeControls(value.substr(0, kShownBytes)), value.size() > kShownBytes ? "..." : "", "\"");
+  return absl::StrCat("\"", EscapeControls(value.substr(0, kShownBytes)), value.size() > kShownBytes ? "..." : "",
+                      "\"");
 }
 
 struct Columns {
@@ -36,19 +37,21 @@ class Header {
     int found = -1;
     for (size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] != name) continue;
-      if (found >= 0) return FieldError(field, absl::StrCat(path_, ":1: the column \"", name, "\" stands twice in the header"));
+      if (found >= 0)
+        return FieldError(field, absl::StrCat(path_, ":1: the column \"", name, "\" stands twice in the header"));
       found = static_cast<int>(i);
     }
     if (found >= 0) return found;
     const std::string near = NearestName(name, names_);
-    return FieldError(field, absl::StrCat(path_, " has no column \"", EscapeControls(name), "\"; its columns are ", List(),
-                                          near.empty() ? "" : absl::StrCat(". Did you mean \"", near, "\"?")));
+    return FieldError(field, absl::StrCat(path_, " has no column \"", EscapeControls(name), "\"; its columns are ",
+                                          List(), near.empty() ? "" : absl::StrCat(". Did you mean \"", near, "\"?")));
   }
 
   std::string List() const {
     constexpr size_t kShown = 20;
     std::string text;
-    for (size_t i = 0; i < names_.size() && i < kShown; ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", Shown(names_[i]));
+    for (size_t i = 0; i < names_.size() && i < kShown; ++i)
+      absl::StrAppend(&text, i == 0 ? "" : ", ", Shown(names_[i]));
     if (names_.size() > kShown) absl::StrAppend(&text, " and ", names_.size() - kShown, " more");
     return text;
   }
@@ -76,8 +79,8 @@ absl::StatusOr<Columns> FindColumns(const Header& header, const std::string& pat
   }
   if (spec.label_kind != LabelKind::kNone) {
     if (spec.label_column.empty()) {
-      return FieldError(kLabelField, absl::StrCat("not given: name the column of ", path,
-                                                  " to learn; its columns are ", header.List()));
+      return FieldError(kLabelField, absl::StrCat("not given: name the column of ", path, " to learn; its columns are ",
+                                                  header.List()));
     }
     DDP_ASSIGN_OR_RETURN(columns.label, header.Find(kLabelField, spec.label_column));
   }
@@ -103,7 +106,8 @@ class RowReader {
       const CsvField& field = At(columns_.text);
       const size_t bad = FindInvalidUtf8(field.value);
       if (bad != std::string_view::npos) {
-        return FieldError(kTextField, csv_.Error(absl::StrCat("column \"", spec_.text_column, "\" is not valid UTF-8")));
+        return FieldError(kTextField,
+                          csv_.Error(absl::StrCat("column \"", spec_.text_column, "\" is not valid UTF-8")));
       }
       samples_->texts.Add(field.value);
     }
@@ -135,7 +139,8 @@ class RowReader {
       return FieldError(kLabelField, csv_.Error(absl::StrCat("column \"", spec_.label_column, "\" is empty")));
     }
     if (!IsValidUtf8(field.value)) {
-      return FieldError(kLabelField, csv_.Error(absl::StrCat("column \"", spec_.label_column, "\" is not valid UTF-8")));
+      return FieldError(kLabelField,
+                        csv_.Error(absl::StrCat("column \"", spec_.label_column, "\" is not valid UTF-8")));
     }
     const auto [entry, is_new] =
         label_index_.try_emplace(std::string(field.value), static_cast<int32_t>(samples_->label_names.size()));

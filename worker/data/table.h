@@ -14,8 +14,9 @@ namespace ddp {
 // True for a path that ends with .csv or .tsv.
 bool IsTablePath(const std::string& path);
 
-// One sample for each record below the header, at most max_rows. Errors are FieldErrors: of `path_field` when the file cannot
-// be read or is no table, of the column's field when a column is missing or a value is wrong ("FILE:LINE: column ...").
+// One sample for each record below the header, at most max_rows. Errors are FieldErrors: of `path_field` when the file
+// cannot be read or is no table, of the column's field when a column is missing or a value is wrong ("FILE:LINE: column
+// ...").
 absl::StatusOr<RawSamples> ReadTable(const std::string& path, const InputFile& file, const DataSpec& spec,
                                      std::string_view path_field, int64_t max_rows, const StopCheck& should_stop);
 

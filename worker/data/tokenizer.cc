@@ -17,8 +17,8 @@ using Json = nlohmann::json;
 
 constexpr int kBytesVocabulary = 256 + kSpecialTokens;
 
-// Words to numbers in the order of their first appearance: open addressing over one block of text, since counting the words of
-// a million texts spends its time here.
+// Words to numbers in the order of their first appearance: open addressing over one block of text, since counting the
+// words of a million texts spends its time here.
 class WordTable {
  public:
   WordTable() : slots_(size_t{1} << 12, -1) {}
@@ -39,8 +39,10 @@ class WordTable {
     if (found >= 0) return found;
     words_.Add(word);
     hashes_.push_back(XXH3_64bits(word.data(), word.size()));
-    if (words_.size() * 2 > slots_.size()) slots_.assign(slots_.size() * 2, -1), Refill();
-    else Place(static_cast<int32_t>(words_.size()) - 1);
+    if (words_.size() * 2 > slots_.size())
+      slots_.assign(slots_.size() * 2, -1), Refill();
+    else
+      Place(static_cast<int32_t>(words_.size()) - 1);
     return static_cast<int32_t>(words_.size()) - 1;
   }
 
@@ -89,9 +91,8 @@ Tokenizer Tokenizer::Words(const Texts& texts, const std::vector<int64_t>& chose
   }
   std::vector<size_t> order(table.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return counts[a] != counts[b] ? counts[a] > counts[b] : table[a] < table[b];
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return counts[a] != counts[b] ? counts[a] > counts[b] : table[a] < table[b]; });
   order.resize(std::min(order.size(), static_cast<size_t>(std::max(0, vocab_size - kSpecialTokens))));
   auto vocabulary = std::make_shared<Vocabulary>();
   for (const size_t number : order) vocabulary->words.FindOrAdd(table[number]);
@@ -126,7 +127,8 @@ void Tokenizer::Encode(std::string_view text, int max_tokens, std::vector<int32_
 std::string Tokenizer::ToJson() const {
   if (bytes_) return Json{{"kind", "bytes"}}.dump();
   Json words = Json::array();
-  for (size_t i = 0; vocabulary_ && i < vocabulary_->words.size(); ++i) words.push_back(std::string(vocabulary_->words[i]));
+  for (size_t i = 0; vocabulary_ && i < vocabulary_->words.size(); ++i)
+    words.push_back(std::string(vocabulary_->words[i]));
   return Json{{"kind", "words"}, {"words", std::move(words)}}.dump();
 }
 
@@ -142,8 +144,8 @@ absl::StatusOr<Tokenizer> Tokenizer::FromJson(const std::string& text) {
     if (!word.is_string()) return absl::InvalidArgumentError("a word of the tokenizer is no string");
     const auto expected = static_cast<int32_t>(vocabulary->words.size());
     if (vocabulary->words.FindOrAdd(word.get_ref<const std::string&>()) != expected) {
-      return absl::InvalidArgumentError(absl::StrCat("the tokenizer has the word \"",
-                                                     EscapeControls(word.get<std::string>()), "\" twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the tokenizer has the word \"", EscapeControls(word.get<std::string>()), "\" twice"));
     }
   }
   Tokenizer tokenizer;

@@ -36,8 +36,8 @@ class Texts {
   std::vector<size_t> ends_;
 };
 
-// Calls visit(word) for each word of a text, lower-cased: ASCII letters, digits and all bytes >= 0x80 make words, anything
-// else separates them. The view is valid during the call only.
+// Calls visit(word) for each word of a text, lower-cased: ASCII letters, digits and all bytes >= 0x80 make words,
+// anything else separates them. The view is valid during the call only.
 template <typename Visit>
 void ForEachWord(std::string_view text, std::string* scratch, Visit visit) {
   scratch->clear();

@@ -12,15 +12,21 @@ namespace ddp {
 namespace {
 
 // lexnames(5WN), in the order of their numbers.
-constexpr std::array<std::string_view, 45> kLexNames = {
-    "adj.all",         "adj.pert",      "adv.all",        "noun.Tops",        "noun.act",           "noun.animal",
-    "noun.artifact",   "noun.attribute", "noun.body",     "noun.cognition",   "noun.communication", "noun.event",
-    "noun.feeling",    "noun.food",     "noun.group",     "noun.location",    "noun.motive",        "noun.object",
-    "noun.person",     "noun.phenomenon", "noun.plant",   "noun.possession",  "noun.process",       "noun.quantity",
-    "noun.relation",   "noun.shape",    "noun.state",     "noun.substance",   "noun.time",          "verb.body",
-    "verb.change",     "verb.cognition", "verb.communication", "verb.competition", "verb.consumption", "verb.contact",
-    "verb.creation",   "verb.emotion",  "verb.motion",    "verb.perception",  "verb.possession",    "verb.social",
-    "verb.stative",    "verb.weather",  "adj.ppl"};
+constexpr std::array<std::string_view, 45> kLexNames = {"adj.all",          "adj.pert",           "adv.all",
+                                                        "noun.Tops",        "noun.act",           "noun.animal",
+                                                        "noun.artifact",    "noun.attribute",     "noun.body",
+                                                        "noun.cognition",   "noun.communication", "noun.event",
+                                                        "noun.feeling",     "noun.food",          "noun.group",
+                                                        "noun.location",    "noun.motive",        "noun.object",
+                                                        "noun.person",      "noun.phenomenon",    "noun.plant",
+                                                        "noun.possession",  "noun.process",       "noun.quantity",
+                                                        "noun.relation",    "noun.shape",         "noun.state",
+                                                        "noun.substance",   "noun.time",          "verb.body",
+                                                        "verb.change",      "verb.cognition",     "verb.communication",
+                                                        "verb.competition", "verb.consumption",   "verb.contact",
+                                                        "verb.creation",    "verb.emotion",       "verb.motion",
+                                                        "verb.perception",  "verb.possession",    "verb.social",
+                                                        "verb.stative",     "verb.weather",       "adj.ppl"};
 constexpr std::array<std::string_view, 4> kParts = {"noun", "verb", "adj", "adv"};
 
 bool InPart(std::string_view lex_name, std::string_view part) {
@@ -55,7 +61,8 @@ absl::Status ReadPart(const std::string& path, const std::array<int32_t, kLexNam
   absl::StatusOr<InputFile> file = ReadInput(path);
   if (absl::IsNotFound(file.status())) {
     return absl::NotFoundError(absl::StrCat(
-        path, " is missing: the data set wordnet needs the Debian package wordnet-base (apt-get install wordnet-base)"));
+        path,
+        " is missing: the data set wordnet needs the Debian package wordnet-base (apt-get install wordnet-base)"));
   }
   DDP_RETURN_IF_ERROR(file.status());
   std::string_view rest = file->content;
@@ -65,9 +72,8 @@ absl::Status ReadPart(const std::string& path, const std::array<int32_t, kLexNam
     if (line.substr(0, 2) != "  ") {  // two spaces: the licence
       Synset synset;
       if (!ParseLine(line, &synset) || class_of[synset.lex_number] < 0 || !IsValidUtf8(synset.gloss)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(path, ":", number, ": not a line of a WordNet data file: '",
-                         EscapeControls(line.substr(0, 60)), "'"));
+        return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": not a line of a WordNet data file: '",
+                                                       EscapeControls(line.substr(0, 60)), "'"));
       }
       if (samples->size == max_rows) {
         samples->whole = false;

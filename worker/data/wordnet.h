@@ -13,10 +13,10 @@ namespace ddp {
 
 inline constexpr char kWordnetFolder[] = "/usr/share/wordnet";
 
-// One sample for each synset: its gloss; label = its lexicographer file ("noun.act"). part: "" (noun, verb, adj and adv, in
-// this order), or one of them; label_names are then the lexicographer files of these parts, in the order of their numbers.
-// Stops after max_rows. NotFound, naming the package, when it is not installed; InvalidArgument "FILE:LINE: ..." for a line
-// that is not WordNet's.
+// One sample for each synset: its gloss; label = its lexicographer file ("noun.act"). part: "" (noun, verb, adj and
+// adv, in this order), or one of them; label_names are then the lexicographer files of these parts, in the order of
+// their numbers. Stops after max_rows. NotFound, naming the package, when it is not installed; InvalidArgument
+// "FILE:LINE: ..." for a line that is not WordNet's.
 absl::StatusOr<RawSamples> ReadWordnet(const std::string& folder, std::string_view part, int64_t max_rows,
                                        const StopCheck& should_stop);
 

@@ -1,5 +1,5 @@
-// The one file that sees Gloo's headers: Debian's, whose classes differ from those inside the torch wheel, so no Gloo object
-// is touched here, only made by torch and passed back to it (DESIGN 12).
+// The one file that sees Gloo's headers: Debian's, whose classes differ from those inside the torch wheel, so no Gloo
+// object is touched here, only made by torch and passed back to it (DESIGN 12).
 #define USE_C10D_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 

@@ -17,9 +17,9 @@ class Reducer;
 namespace ddp {
 
 // c10d::Reducer, the engine of Python's DistributedDataParallel, with a hook that only sums: the division by the global
-// count of samples (or tokens) happens in the optimizer. Buckets are fixed at the start and never rebuilt, since another
-// layout would change bits on resume. Gradients are views into the buckets: zero them in place with ZeroGradients, never
-// drop them. With one rank it does nothing.
+// count of samples (or tokens) happens in the optimizer. Buckets are fixed at the start and never rebuilt, since
+// another layout would change bits on resume. Gradients are views into the buckets: zero them in place with
+// ZeroGradients, never drop them. With one rank it does nothing.
 class GradientReducer {
  public:
   // Parameters in the order of the model, all requiring gradients, none twice.

@@ -116,9 +116,9 @@ bool IsPeerLoss(const std::exception& e) {
   if (dynamic_cast<const PeerLostError*>(&e) != nullptr) return true;
   // Gloo, NCCL and the store throw plain exceptions; their texts are all there is.
   const std::string_view text = e.what();
-  for (std::string_view sign :
-       {"Connection closed by peer", "Connection reset by peer", "Broken pipe", "Application timeout caused pair closure",
-        "Timed out waiting", "NCCL communicator was aborted", "connection was closed"}) {
+  for (std::string_view sign : {"Connection closed by peer", "Connection reset by peer", "Broken pipe",
+                                "Application timeout caused pair closure", "Timed out waiting",
+                                "NCCL communicator was aborted", "connection was closed"}) {
     if (text.find(sign) != std::string_view::npos) return true;
   }
   return false;

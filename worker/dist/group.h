@@ -17,12 +17,12 @@
 
 namespace ddp {
 
-// Collectives of the training thread. Not thread-safe. All ranks make the same calls in the same order. Every call may throw
-// PeerLostError when another rank is gone.
+// Collectives of the training thread. Not thread-safe. All ranks make the same calls in the same order. Every call may
+// throw PeerLostError when another rank is gone.
 class Group {
  public:
-  // Meets the other ranks over the store of this attempt (rank 0 hosts it on config.store_fd) and makes the process group
-  // that config.backend names. Throws.
+  // Meets the other ranks over the store of this attempt (rank 0 hosts it on config.store_fd) and makes the process
+  // group that config.backend names. Throws.
   static std::unique_ptr<Group> Join(const WorkerConfig& config);
   ~Group();
 

@@ -11,9 +11,9 @@
 
 namespace ddp {
 
-// Collectives complete before they return (the copy is the work), so every Work is done at birth. Sum is the only reduction;
-// tensors must be contiguous float, double or int64. Anything else throws c10::Error that says so. Thread-safety as
-// ShmChannel: with c10d::Reducer all calls come from the thread that runs backward.
+// Collectives complete before they return (the copy is the work), so every Work is done at birth. Sum is the only
+// reduction; tensors must be contiguous float, double or int64. Anything else throws c10::Error that says so.
+// Thread-safety as ShmChannel: with c10d::Reducer all calls come from the thread that runs backward.
 class ShmBackend : public c10d::Backend {
  public:
   explicit ShmBackend(std::shared_ptr<ShmChannel> channel);

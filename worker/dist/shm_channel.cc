@@ -20,8 +20,8 @@ namespace ddp {
 
 namespace {
 
-// A peer that computes is microseconds away in small models: a short spin saves two system calls. Longer spins would steal
-// the core from it when ranks outnumber cores.
+// A peer that computes is microseconds away in small models: a short spin saves two system calls. Longer spins would
+// steal the core from it when ranks outnumber cores.
 constexpr int kSpins = 2000;
 constexpr timespec kFutexSlice{0, 100'000'000};
 

@@ -1,9 +1,9 @@
 // Collectives of the ranks of one node over shared memory. No torch here.
 //
-// Memory: for each rank a header page, then two buffers (common/shm_layout.h). One round = each rank copies its chunk into
-// its buffer of the round's parity, raises its sequence number, waits until all numbers have reached it, and reads the
-// others' buffers. Two buffers make one wait a round enough: a rank fills a buffer again two rounds later, and it gets there
-// only after everybody has raised the number of the round between, which they do after reading.
+// Memory: for each rank a header page, then two buffers (common/shm_layout.h). One round = each rank copies its chunk
+// into its buffer of the round's parity, raises its sequence number, waits until all numbers have reached it, and reads
+// the others' buffers. Two buffers make one wait a round enough: a rank fills a buffer again two rounds later, and it
+// gets there only after everybody has raised the number of the round between, which they do after reading.
 #ifndef DDP_WORKER_DIST_SHM_CHANNEL_H_
 #define DDP_WORKER_DIST_SHM_CHANNEL_H_
 
@@ -21,8 +21,8 @@ struct PeerLostError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Not thread-safe: one thread per rank makes all calls, and all ranks make the same calls in the same order with the same
-// sizes. Sums are formed in rank order, so every rank gets the same bits, and the same bits in every run.
+// Not thread-safe: one thread per rank makes all calls, and all ranks make the same calls in the same order with the
+// same sizes. Sums are formed in rank order, so every rank gets the same bits, and the same bits in every run.
 class ShmChannel {
  public:
   // Maps the memory behind `fd` (ShmBytes(world_size) bytes, zeroed at first); the descriptor may be closed afterwards.

@@ -61,8 +61,8 @@ inline __attribute__((always_inline)) void Loop(const float* x, const float* oth
 // The same loop for the instructions of the machine; element-wise, so the bits are the same.
 template <Kind kind>
 __attribute__((target("avx512f,avx512bw,avx512vl"), optimize("O3"))) void LoopAvx512(const float* x, const float* other,
-                                                                                    float* out, int64_t n,
-                                                                                    const Fate& fate) {
+                                                                                     float* out, int64_t n,
+                                                                                     const Fate& fate) {
   Loop<kind>(x, other, out, n, fate);
 }
 template <Kind kind>
@@ -88,7 +88,8 @@ at::Tensor Apply(const at::Tensor& x, const at::Tensor& other, const Fate& fate)
 }
 
 Fate DrawFate(double p) {
-  auto* generator = at::get_generator_or_default<at::CPUGeneratorImpl>(std::nullopt, at::detail::getDefaultCPUGenerator());
+  auto* generator =
+      at::get_generator_or_default<at::CPUGeneratorImpl>(std::nullopt, at::detail::getDefaultCPUGenerator());
   std::lock_guard lock(generator->mutex_);
   const uint64_t bits = generator->random64();
   return {.low = static_cast<uint32_t>(bits),
@@ -142,7 +143,8 @@ struct ReluDropoutFunction : torch::autograd::Function<ReluDropoutFunction> {
     return out;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {Apply<Kind::kReluBackward>(gradients[0].contiguous(), context->get_saved_variables()[0], Kept(context)), {}};
+    return {Apply<Kind::kReluBackward>(gradients[0].contiguous(), context->get_saved_variables()[0], Kept(context)),
+            {}};
   }
 };
 

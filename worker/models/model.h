@@ -18,8 +18,8 @@ namespace ddp {
 // One micro-batch of n samples, on the model's device. Text models read tokens, others features.
 struct Batch {
   int64_t size = 0;
-  at::Tensor tokens;  // int64 [n, len], 0 = padding; hidden tokens already replaced for the token objectives
-  at::Tensor mask;    // bool [n, len], true = token; undefined: no padding in this batch
+  at::Tensor tokens;         // int64 [n, len], 0 = padding; hidden tokens already replaced for the token objectives
+  at::Tensor mask;           // bool [n, len], true = token; undefined: no padding in this batch
   at::Tensor hidden_at;      // token objectives: int64 [m], flat positions (i * len + j) of the hidden tokens
   at::Tensor hidden_tokens;  // int64 [m], what stood there
   at::Tensor features;       // float [n, d]
@@ -52,8 +52,8 @@ class Model {
   virtual LossSums Loss(const Batch& batch, bool training) = 0;
   // Extra values worth a series at each end of an epoch, for example emb_std.
   virtual std::map<std::string, double> Diagnostics() const { return {}; }
-  // Prefixes of parameters that belong to one objective only ("head."): when weights come from a job with another objective,
-  // these start fresh.
+  // Prefixes of parameters that belong to one objective only ("head."): when weights come from a job with another
+  // objective, these start fresh.
   virtual std::vector<std::string> TaskPrefixes() const { return {}; }
 
   // In a fixed order; leaves that require gradients.

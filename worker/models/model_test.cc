@@ -19,13 +19,14 @@ Batch Features(const std::vector<std::vector<float>>& rows) {
   batch.size = static_cast<int64_t>(rows.size());
   batch.features = at::empty({batch.size, static_cast<int64_t>(rows[0].size())});
   for (size_t i = 0; i < rows.size(); ++i) {
-    for (size_t j = 0; j < rows[i].size(); ++j) batch.features[static_cast<int64_t>(i)][static_cast<int64_t>(j)] = rows[i][j];
+    for (size_t j = 0; j < rows[i].size(); ++j)
+      batch.features[static_cast<int64_t>(i)][static_cast<int64_t>(j)] = rows[i][j];
   }
   return batch;
 }
 
-std::unique_ptr<Model> Make(const std::string& name, const std::map<std::string, std::string>& options, ModelShape shape,
-                            uint64_t seed = 0) {
+std::unique_ptr<Model> Make(const std::string& name, const std::map<std::string, std::string>& options,
+                            ModelShape shape, uint64_t seed = 0) {
   auto model = MakeModel(name, options, shape, seed);
   EXPECT_TRUE(model.ok()) << model.status();
   return *std::move(model);
@@ -54,8 +55,8 @@ TEST(RigIndex, LossIsTheIndex) {
   }
 }
 
-// By hand: x = (1, 2), hidden layer identity with ReLU, output (h0 - h1, h0 + h1) = (-1, 3); cross entropy of class 1 is
-// log(e^-1 + e^3) - 3 = log(1 + e^-4).
+// By hand: x = (1, 2), hidden layer identity with ReLU, output (h0 - h1, h0 + h1) = (-1, 3); cross entropy of class 1
+// is log(e^-1 + e^3) - 3 = log(1 + e^-4).
 TEST(Mlp, ForwardByHand) {
   auto model = Make("mlp", {{"hidden", "2"}}, {.features = 2, .classes = 2});
   ASSERT_EQ(model->parameters().size(), 4U);

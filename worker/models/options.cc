@@ -55,7 +55,8 @@ std::vector<int64_t> OptionReader::Integers(const std::string& name, std::vector
   for (const absl::string_view part : absl::StrSplit(*text, ',', absl::SkipWhitespace())) {
     int64_t value = 0;
     if (!absl::SimpleAtoi(part, &value) || value < low || value > high) {
-      Refuse(name, absl::StrCat("must be whole numbers from ", low, " to ", high, " with commas between, is '", *text, "'"));
+      Refuse(name,
+             absl::StrCat("must be whole numbers from ", low, " to ", high, " with commas between, is '", *text, "'"));
       return fallback;
     }
     values.push_back(value);
@@ -70,8 +71,8 @@ absl::Status OptionReader::status() const {
     const std::string nearest = NearestName(name, known_);
     return absl::InvalidArgumentError(
         absl::StrCat(kPath, name, ": this model has no such option",
-                     nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?"), " It has: ",
-                     known_.empty() ? "none" : absl::StrJoin(known_, ", ")));
+                     nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?"),
+                     " It has: ", known_.empty() ? "none" : absl::StrJoin(known_, ", ")));
   }
   return absl::OkStatus();
 }

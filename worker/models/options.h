@@ -11,7 +11,8 @@
 
 namespace ddp {
 
-// Ask for each option the model knows, then check status(): the first wrong value or unknown name, with the field's path.
+// Ask for each option the model knows, then check status(): the first wrong value or unknown name, with the field's
+// path.
 class OptionReader {
  public:
   explicit OptionReader(const std::map<std::string, std::string>& options) : options_(options) {}

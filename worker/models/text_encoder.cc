@@ -1,7 +1,7 @@
 // text-encoder: token and position embedding, Transformer encoder (pre-norm, ReLU), and a part for the objective:
 //   mlm             logits = h E^T + bias over the vocabulary, E the token embedding (tied)   mlm.bias [vocab]
-//   embedding       projection of h against the layer-normed, detached embedding of the token  embedding_head.{weight,bias}
-//   classification  mean of h over the tokens, then a linear layer                             head.{weight,bias}
+//   embedding       projection of h against the layer-normed, detached embedding of the token
+//   embedding_head.{weight,bias} classification  mean of h over the tokens, then a linear layer head.{weight,bias}
 // Options: dim (128), layers (2), heads (4), ffn (4 dim), dropout (0.1).
 // Parameters: embedding.weight, position.weight, encoder.layers.I.*, encoder.norm.*: those of nn.Embedding and
 // nn.TransformerEncoder in Python.
@@ -60,11 +60,12 @@ class TextEncoder : public Model {
     }
     const at::Tensor at_hidden = h.reshape({-1, transformer_.dim}).index_select(0, batch.hidden_at);
     if (objective_ == Objective::kMlm) {
-      return ClassificationSums(at::linear(at_hidden, parameter(embedding_), parameter(head_.bias)), batch.hidden_tokens);
+      return ClassificationSums(at::linear(at_hidden, parameter(embedding_), parameter(head_.bias)),
+                                batch.hidden_tokens);
     }
     const at::Tensor prediction = at::linear(at_hidden, parameter(head_.weight), parameter(head_.bias));
-    const at::Tensor target = at::layer_norm(
-        at::embedding(parameter(embedding_).detach(), batch.hidden_tokens), {transformer_.dim});
+    const at::Tensor target =
+        at::layer_norm(at::embedding(parameter(embedding_).detach(), batch.hidden_tokens), {transformer_.dim});
     return {.loss = at::mse_loss(prediction, target, at::Reduction::Sum) / transformer_.dim,
             .count = batch.hidden_tokens.size(0)};
   }
@@ -83,7 +84,8 @@ class TextEncoder : public Model {
     const int64_t f = transformer_.ffn;
     auto bound = [](int64_t fan_in) { return 1 / std::sqrt(static_cast<double>(fan_in)); };
     // nn.MultiheadAttention: Xavier for the joint projection, zero biases.
-    Add(prefix + "self_attn.in_proj_weight", UniformInit({3 * d, d}, std::sqrt(6.0 / static_cast<double>(4 * d)), generator));
+    Add(prefix + "self_attn.in_proj_weight",
+        UniformInit({3 * d, d}, std::sqrt(6.0 / static_cast<double>(4 * d)), generator));
     Add(prefix + "self_attn.in_proj_bias", at::zeros({3 * d}));
     Add(prefix + "self_attn.out_proj.weight", UniformInit({d, d}, bound(d), generator));
     Add(prefix + "self_attn.out_proj.bias", at::zeros({d}));
@@ -99,8 +101,9 @@ class TextEncoder : public Model {
 
   EncoderLayer Layer(size_t i) const {
     const size_t p = first_layer_ + i * 12;  // in the order of AddLayer
-    return {parameter(p),     parameter(p + 1), parameter(p + 2), parameter(p + 3), parameter(p + 4),  parameter(p + 5),
-            parameter(p + 6), parameter(p + 7), parameter(p + 8), parameter(p + 9), parameter(p + 10), parameter(p + 11)};
+    return {parameter(p),     parameter(p + 1), parameter(p + 2),  parameter(p + 3),
+            parameter(p + 4), parameter(p + 5), parameter(p + 6),  parameter(p + 7),
+            parameter(p + 8), parameter(p + 9), parameter(p + 10), parameter(p + 11)};
   }
 
   // [n, len, dim]

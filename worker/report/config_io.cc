@@ -45,7 +45,7 @@ DataSpec DataFromProto(const v1::Data& data, Objective objective) {
   spec.tokenizer = data.tokenizer();
   spec.vocab_size = data.vocab_size();
   spec.max_tokens = data.max_tokens();
-  spec.label_kind = IsTokenObjective(objective)          ? LabelKind::kNone
+  spec.label_kind = IsTokenObjective(objective)           ? LabelKind::kNone
                     : objective == Objective::kRegression ? LabelKind::kNumber
                                                           : LabelKind::kClass;
   return spec;
@@ -77,7 +77,8 @@ absl::StatusOr<TrainingConfig> TrainingFromProto(const v1::JobSpec& spec) {
   config.keep = t.keep();
   config.valid_every = t.valid_every();
   if (config.epochs < 1 || config.batch_size < 1 || !(config.lr > 0) || config.step_size < 1 || config.keep < 1) {
-    return absl::InvalidArgumentError("the launch spec is not complete: epochs, batch_size, lr, step_size or keep is unset");
+    return absl::InvalidArgumentError(
+        "the launch spec is not complete: epochs, batch_size, lr, step_size or keep is unset");
   }
   return config;
 }

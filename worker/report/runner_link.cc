@@ -18,9 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBatchAge{10};
 
-double UnixNow() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double UnixNow() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 void FillProgress(const ProgressReport& from, v1::Progress* to) {
   to->set_step(from.step);

@@ -17,8 +17,9 @@ namespace ddp {
 // Share of the tokens hidden for the token objectives (at least one in each sample).
 inline constexpr double kHiddenShare = 0.15;
 
-// Whether token `position` of sample `index` is hidden in `round` (the epoch, or kValidationRound): a hash of these and the
-// seed, so that it is the same on any number of ranks and after any resume. A value in [0, 1); hidden when < kHiddenShare.
+// Whether token `position` of sample `index` is hidden in `round` (the epoch, or kValidationRound): a hash of these and
+// the seed, so that it is the same on any number of ranks and after any resume. A value in [0, 1); hidden when <
+// kHiddenShare.
 double HidingDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position);
 inline constexpr uint64_t kValidationRound = ~uint64_t{0};
 
@@ -27,8 +28,8 @@ class BatchMaker {
  public:
   BatchMaker(const Split& split, Objective objective, uint64_t seed, at::Device device);
 
-  // Cuts samples into micro-batches of at most `micro_batch`. Texts are grouped by length first, so that a micro-batch is
-  // padded to little more than its own longest text; losses are sums, so the order does not matter.
+  // Cuts samples into micro-batches of at most `micro_batch`. Texts are grouped by length first, so that a micro-batch
+  // is padded to little more than its own longest text; losses are sums, so the order does not matter.
   std::vector<std::vector<int64_t>> Cut(std::vector<int64_t> samples, int64_t micro_batch) const;
 
   Batch Make(std::span<const int64_t> samples, uint64_t round) const;

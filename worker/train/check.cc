@@ -53,18 +53,17 @@ CheckOutput CheckSpec(const CheckInput& input) {
   if (!output.violations.empty()) return output;
 
   if ((*kind == InputKind::kText) != probe.has_text) {
-    output.violations.emplace_back(
-        "training.model.name",
-        *kind == InputKind::kText
-            ? absl::StrCat(training.model_name, " reads text, but ", training.data.source,
-                           " has none: name a text column, or choose the model mlp")
-            : absl::StrCat(training.model_name, " reads numbers, but ", training.data.source,
-                           " is text: choose the model text-encoder, or feature columns"));
+    output.violations.emplace_back("training.model.name",
+                                   *kind == InputKind::kText
+                                       ? absl::StrCat(training.model_name, " reads text, but ", training.data.source,
+                                                      " has none: name a text column, or choose the model mlp")
+                                       : absl::StrCat(training.model_name, " reads numbers, but ", training.data.source,
+                                                      " is text: choose the model text-encoder, or feature columns"));
   }
   if (probe.complete && probe.train_rows < input.world_size) {
-    output.violations.emplace_back("resources.nproc",
-                                   absl::StrCat(input.world_size, " ranks, but only ", probe.train_rows,
-                                                " training samples: each rank needs one; use fewer ranks or more data"));
+    output.violations.emplace_back(
+        "resources.nproc", absl::StrCat(input.world_size, " ranks, but only ", probe.train_rows,
+                                        " training samples: each rank needs one; use fewer ranks or more data"));
   }
   if (probe.complete && probe.train_rows < training.batch_size) {
     output.notices.push_back(absl::StrCat("batch_size ", training.batch_size, " will be lowered to ", probe.train_rows,

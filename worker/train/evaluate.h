@@ -17,8 +17,9 @@ struct Evaluation {
   int64_t count = 0;
 };
 
-// Counts each of the n samples exactly once on any number of ranks; no gradient, no dropout, no random number, no sampler.
-// Unset when n is 0 (the metric is absent, not 0), or when any rank's should_stop said so on the way (all ranks agree).
+// Counts each of the n samples exactly once on any number of ranks; no gradient, no dropout, no random number, no
+// sampler. Unset when n is 0 (the metric is absent, not 0), or when any rank's should_stop said so on the way (all
+// ranks agree).
 std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
                                    const std::function<bool()>& should_stop);
 

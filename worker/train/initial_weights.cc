@@ -85,9 +85,10 @@ absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const s
       }
       plan.fresh.push_back(needed.name);
     } else if (found->second->shape != needed.shape) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "tensor \"", needed.name, "\" has the shape ", ShapeText(found->second->shape), ", the model needs ",
-          ShapeText(needed.shape), "; choose the same model options, or start it fresh with --reinit '", needed.name, "'"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("tensor \"", needed.name, "\" has the shape ", ShapeText(found->second->shape),
+                       ", the model needs ", ShapeText(needed.shape),
+                       "; choose the same model options, or start it fresh with --reinit '", needed.name, "'"));
     } else {
       plan.load.push_back(needed.name);
     }
@@ -96,7 +97,8 @@ absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const s
   for (const auto& [name, tensor] : rest) {
     if (!HasPrefix(name, task_prefixes) && !MatchesAny(name, reinit)) {
       return absl::FailedPreconditionError(absl::StrCat("tensor \"", name, "\" ", ShapeText(tensor->shape),
-                                                        " has no place in the model; --reinit '", name, "' ignores it"));
+                                                        " has no place in the model; --reinit '", name,
+                                                        "' ignores it"));
     }
     plan.unused.push_back(name);
   }

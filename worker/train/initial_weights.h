@@ -17,16 +17,16 @@ struct TensorShape {
 };
 
 struct LoadPlan {
-  std::vector<std::string> load;   // taken from the file
-  std::vector<std::string> fresh;  // keep their initial values
+  std::vector<std::string> load;    // taken from the file
+  std::vector<std::string> fresh;   // keep their initial values
   std::vector<std::string> unused;  // in the file, not needed
   // "loaded 28 of 30 tensors; fresh: head.weight, head.bias; not used: mlm.bias"
   std::string ToString() const;
 };
 
-// Which of the model's parameters come from the file. Parts of another objective (Model::TaskPrefixes) are dropped and start
-// fresh; names that match a `reinit` glob start fresh; anything else that is missing, left over or of another shape is
-// FailedPrecondition, naming the tensor and both shapes. Pure.
+// Which of the model's parameters come from the file. Parts of another objective (Model::TaskPrefixes) are dropped and
+// start fresh; names that match a `reinit` glob start fresh; anything else that is missing, left over or of another
+// shape is FailedPrecondition, naming the tensor and both shapes. Pure.
 absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const std::vector<TensorShape>& file,
                                   const std::vector<std::string>& task_prefixes,
                                   const std::vector<std::string>& reinit);

@@ -22,8 +22,8 @@ class Optimizer {
   // One update with gradient = p.grad / divisor.
   void Step(double lr, double divisor);
 
-  // State keyed by "moment/parameter" ("exp_avg/head.weight"), for checkpoints. The tensors are the live ones: loading is
-  // copying into them.
+  // State keyed by "moment/parameter" ("exp_avg/head.weight"), for checkpoints. The tensors are the live ones: loading
+  // is copying into them.
   NamedTensors state() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps);
@@ -35,8 +35,8 @@ class Optimizer {
   int64_t steps_ = 0;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
-  std::vector<at::Tensor> first_;   // exp_avg, or the momentum buffer
-  std::vector<at::Tensor> second_;  // exp_avg_sq
+  std::vector<at::Tensor> first_;         // exp_avg, or the momentum buffer
+  std::vector<at::Tensor> second_;        // exp_avg_sq
   std::vector<at::Tensor> step_tensors_;  // one shared counter, once per parameter as the kernels want it
   at::Tensor step_;
   at::Tensor divisor_;

@@ -27,7 +27,8 @@ uint64_t CheckSameParameters(const Model& model, Group& group, int64_t step) {
     if (all[r] != all[0]) absl::StrAppend(&different, different.empty() ? "" : ", ", "rank ", r);
   }
   if (!different.empty()) {
-    throw NoRetryError(absl::StrCat("at step ", step, " the parameters of ", different, " differ from those of rank 0"));
+    throw NoRetryError(
+        absl::StrCat("at step ", step, " the parameters of ", different, " differ from those of rank 0"));
   }
   for (const auto& [name, tensor] : model.parameters()) {
     if (!tensor.detach().isfinite().all().item<bool>()) {

@@ -13,8 +13,8 @@ namespace ddp {
 // XXH3-64 over the bytes of all parameters, in the model's order.
 uint64_t ParameterChecksum(const Model& model);
 
-// Compares the checksum over all ranks; NoRetryError names the ranks that differ from rank 0. Also refuses parameters that
-// are not finite. Returns the checksum.
+// Compares the checksum over all ranks; NoRetryError names the ranks that differ from rank 0. Also refuses parameters
+// that are not finite. Returns the checksum.
 uint64_t CheckSameParameters(const Model& model, Group& group, int64_t step);
 
 }  // namespace ddp

@@ -2,9 +2,9 @@
 //
 // The order of an epoch is that of Python's torch.utils.data.DistributedSampler: randperm(n) from a generator seeded
 // seed + epoch. Global batch k is order[k B .. (k + 1) B), and rank r takes every W-th sample of it from r on: the same
-// samples that DistributedSampler gives rank r with a per-rank batch of B / W. Unlike it, nothing is padded or dropped: the
-// last batch is smaller, ranks may get one sample fewer than others (10 on 4 ranks: 3+3+2+2) or none, and every sample is seen
-// exactly once an epoch on any number of ranks.
+// samples that DistributedSampler gives rank r with a per-rank batch of B / W. Unlike it, nothing is padded or dropped:
+// the last batch is smaller, ranks may get one sample fewer than others (10 on 4 ranks: 3+3+2+2) or none, and every
+// sample is seen exactly once an epoch on any number of ranks.
 #ifndef DDP_WORKER_TRAIN_SAMPLER_H_
 #define DDP_WORKER_TRAIN_SAMPLER_H_
 

@@ -1,5 +1,5 @@
-// What a checkpoint holds: model.safetensors, optimizer.safetensors, and state.json (TrainState and what is needed to make
-// sense of the weights). Folders, manifests and atomicity are worker/checkpoint/'s.
+// What a checkpoint holds: model.safetensors, optimizer.safetensors, and state.json (TrainState and what is needed to
+// make sense of the weights). Folders, manifests and atomicity are worker/checkpoint/'s.
 #ifndef DDP_WORKER_TRAIN_SNAPSHOT_H_
 #define DDP_WORKER_TRAIN_SNAPSHOT_H_
 
@@ -51,8 +51,8 @@ absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snap
 // Of a committed folder.
 absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder);
 
-// Copies the file's tensors into the given ones: the same names, shapes and types on both sides, or an error that says which
-// differ.
+// Copies the file's tensors into the given ones: the same names, shapes and types on both sides, or an error that says
+// which differ.
 absl::Status LoadExactly(const std::string& path, const NamedTensors& into);
 
 }  // namespace ddp

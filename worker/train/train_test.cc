@@ -1,4 +1,5 @@
-// Sampler, schedule, optimizer, batches and the loading of weights, against numbers of Python's torch 2.11 or made by hand.
+// Sampler, schedule, optimizer, batches and the loading of weights, against numbers of Python's torch 2.11 or made by
+// hand.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -26,7 +27,8 @@ TEST(SamplerTest, OrderIsThatOfDistributedSampler) {
   EXPECT_THAT(EpochOrder(10, 7, 3), ElementsAre(7, 4, 6, 1, 3, 5, 9, 8, 2, 0));
   EXPECT_THAT(EpochOrder(1, 0, 0), ElementsAre(0));
   const std::vector<int64_t> large = EpochOrder(100000, 0, 0);
-  EXPECT_EQ(std::vector<int64_t>(large.begin(), large.begin() + 5), (std::vector<int64_t>{36044, 73702, 76369, 2549, 52523}));
+  EXPECT_EQ(std::vector<int64_t>(large.begin(), large.begin() + 5),
+            (std::vector<int64_t>{36044, 73702, 76369, 2549, 52523}));
   EXPECT_EQ(large.back(), 84786);
 }
 
@@ -44,7 +46,8 @@ TEST(SamplerTest, EverySampleOnceOnAnyNumberOfRanks) {
       std::multiset<int64_t> seen;
       for (int64_t step = 0; step < StepsPerEpoch(11, batch); ++step) {
         for (int rank = 0; rank < world; ++rank) {
-          for (const int64_t i : RankShare(order, step * batch, std::min<int64_t>(11, (step + 1) * batch), rank, world)) seen.insert(i);
+          for (const int64_t i : RankShare(order, step * batch, std::min<int64_t>(11, (step + 1) * batch), rank, world))
+            seen.insert(i);
         }
       }
       EXPECT_EQ(seen.size(), 11u);
@@ -92,7 +95,8 @@ TEST(OptimizerTest, GoldenValues) {
     config.momentum = c.momentum;
     for (const double divisor : {1.0, 8.0}) {
       const std::vector<float> got = AfterThreeSteps(config, divisor);
-      for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], c.right[i], 2e-6) << static_cast<int>(c.kind) << " " << divisor;
+      for (size_t i = 0; i < 3; ++i)
+        EXPECT_NEAR(got[i], c.right[i], 2e-6) << static_cast<int>(c.kind) << " " << divisor;
     }
   }
 }

@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kReportEvery{100};
 constexpr int64_t kTextMicroBatch = 128;
 constexpr int64_t kFeatureMicroBatch = 1024;
 
-// Randomness of a step (dropout) is a function of the seed, the step and the rank, so that a resume needs no stored state.
-// (Mixed, because the generator uses only the low half of it.)
+// Randomness of a step (dropout) is a function of the seed, the step and the rank, so that a resume needs no stored
+// state. (Mixed, because the generator uses only the low half of it.)
 uint64_t StepSeed(uint64_t seed, int64_t step, int rank) {
   return Mix(seed, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
 }
@@ -95,8 +95,7 @@ bool Trainer::TrainEpoch() {
   const std::vector<int64_t> order = EpochOrder(n, training.seed, state_.epoch);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
-    const StepSums sums =
-        Step(RankShare(order, state_.position, end, parts_.group.rank(), parts_.group.world_size()));
+    const StepSums sums = Step(RankShare(order, state_.position, end, parts_.group.rank(), parts_.group.world_size()));
     const int64_t samples = end - state_.position;
     state_.position = end;
     state_.epoch_loss += sums.loss;

@@ -124,8 +124,8 @@ class Attempt {
       throw NoRetryError(absl::StrCat("resources.nproc: ", config_.world_size, " ranks, but only ", data_.train.size(),
                                       " training samples"));
     }
-    model_ = OrNoRetry(
-        MakeModel(config_.training.model_name, config_.training.model_options, shape, config_.training.seed));
+    model_ =
+        OrNoRetry(MakeModel(config_.training.model_name, config_.training.model_options, shape, config_.training.seed));
     if (config_.cuda) model_->MoveTo(at::Device(at::kCUDA, 0));
     if (!resumed_ && !config_.init_path.empty()) {
       loaded_ = OrNoRetry(LoadInitialWeights(config_.init_path, config_.training.reinit, *model_)).ToString();
