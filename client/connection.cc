@@ -1,5 +1,7 @@
 #include "client/connection.h"
 
+#include <iostream>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -67,6 +69,7 @@ Connection Connection::Open(const ConnectionOptions& options) {
                                             "; start one with: ddpctl daemon start"));
   }
   StartDaemon(options.home);
+  std::cerr << "no daemon was running; started one (home " << options.home << ")\n";
   for (const absl::Time end = absl::Now() + absl::Seconds(5); absl::Now() < end;) {
     if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
   }

@@ -5,6 +5,7 @@ Rank 0 writes the global loss of each step to `out` as JSON.
 """
 
 import json
+import os
 import sys
 
 import torch
@@ -82,8 +83,12 @@ def main():
                 break
         epoch += 1
     if rank == 0:
-        json.dump(losses, open(config["out"], "w"))
-    dist.destroy_process_group()
+        with open(config["out"], "w") as file:
+            json.dump(losses, file)
+    # Not destroy_process_group: gloo's teardown aborts now and then when the peer is gone a moment earlier.
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

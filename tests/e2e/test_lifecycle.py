@@ -38,6 +38,21 @@ def test_cancel_saves_and_resume_goes_on_bit_for_bit(daemon, reference):
     assert daemon.metrics(job, "loss") == reference
 
 
+def test_cancel_does_not_wait_for_a_big_step(daemon):
+    """16 micro-batches a step and rank: the step is dropped in the middle and done again by the resume."""
+    big = ("--mode", "pretrain", "--data", "wordnet:adj", "--limit", 4096, "--batch-size", 4096, "--epochs", 3, "--valid", "none",
+           "--nproc", 2)
+    right = daemon.metrics(daemon.train(*big), "loss")
+    job = daemon.submit(*big)
+    daemon.wait_step(job, 1)
+    saved = int(json.loads(daemon.ctl("cancel", job, "-o", "json"))["checkpoint_step"])
+    assert saved in (1, 2)
+    assert [step for step, _ in daemon.metrics(job, "loss")] == list(range(1, saved + 1))
+    daemon.ctl("resume", job)
+    assert daemon.wait(job) == "SUCCEEDED"
+    assert daemon.metrics(job, "loss") == right
+
+
 def test_pause_and_resume(daemon, reference):
     job = daemon.submit(*LONG)
     daemon.wait_step(job, 20)

@@ -24,6 +24,9 @@ constexpr std::chrono::milliseconds kReportEvery{100};
 // Texts of a dozen tokens: the activations of this many stay in the cache (DESIGN 12).
 constexpr int64_t kTextMicroBatch = 128;
 constexpr int64_t kFeatureMicroBatch = 1024;
+// A big step takes seconds. Every so many micro-batches the ranks agree on whether to drop it: nothing has been changed
+// yet, and a resume begins with the same step.
+constexpr int64_t kStopCheckRounds = 4;
 
 // Randomness of a step (dropout) is a function of the seed, the step and the rank, so that a resume needs no stored
 // state. (Mixed, because the generator uses only the low half of it.)
@@ -95,14 +98,16 @@ bool Trainer::TrainEpoch() {
   const std::vector<int64_t> order = EpochOrder(n, training.seed, state_.epoch);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
-    const StepSums sums = Step(RankShare(order, state_.position, end, parts_.group.rank(), parts_.group.world_size()));
     const int64_t samples = end - state_.position;
+    const std::optional<StepSums> sums =
+        Step(RankShare(order, state_.position, end, parts_.group.rank(), parts_.group.world_size()), samples);
+    if (!sums) return false;
     state_.position = end;
-    state_.epoch_loss += sums.loss;
-    state_.epoch_correct += sums.correct;
-    state_.epoch_count += sums.count;
-    ReportStep(sums, samples, LearningRate(training, state_.epoch));
-    if (sums.stop) return false;
+    state_.epoch_loss += sums->loss;
+    state_.epoch_correct += sums->correct;
+    state_.epoch_count += sums->count;
+    ReportStep(*sums, samples, LearningRate(training, state_.epoch));
+    if (sums->stop) return false;
     if (training.valid_every > 0 && state_.step % training.valid_every == 0 && state_.position < n && !Validate()) {
       return false;
     }
@@ -111,19 +116,33 @@ bool Trainer::TrainEpoch() {
   return true;
 }
 
-Trainer::StepSums Trainer::ForwardBackward(const std::vector<int64_t>& share) {
+bool Trainer::AnyRankStops() {
+  double stops = parts_.link.stop_requested() ? 1 : 0;
+  parts_.group.Sum({&stops, 1});
+  return stops > 0;
+}
+
+std::optional<Trainer::StepSums> Trainer::ForwardBackward(const std::vector<int64_t>& share, int64_t samples) {
   StepSums local;
   const std::vector<std::vector<int64_t>> parts = train_maker_.Cut(share, parts_.plan.micro_batch);
-  if (parts.empty()) {
-    reducer_.BeforeForward();
-    const at::Tensor zero = ZeroLoss(parameters_);
-    reducer_.BeforeBackward();
-    zero.backward();
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const bool last = i + 1 == parts.size();
-    const Batch batch = train_maker_.Make(parts[i], static_cast<uint64_t>(state_.epoch));
+  // The largest share decides on the rounds; ranks with fewer micro-batches sit out the first ones, so that every rank
+  // is in its last backward pass, which talks to the others, in the same round.
+  const int64_t world = parts_.group.world_size();
+  const int64_t rounds = StepsPerEpoch((samples + world - 1) / world, parts_.plan.micro_batch);
+  const int64_t idle = rounds - static_cast<int64_t>(parts.size());
+  for (int64_t round = 0; round < rounds; ++round) {
+    if (round > 0 && round % kStopCheckRounds == 0 && AnyRankStops()) return std::nullopt;
+    const bool last = round + 1 == rounds;
     if (last) reducer_.BeforeForward();
+    if (round < idle) {
+      if (!last) continue;
+      const at::Tensor zero = ZeroLoss(parameters_);
+      reducer_.BeforeBackward();
+      zero.backward();
+      continue;
+    }
+    const Batch batch =
+        train_maker_.Make(parts[static_cast<size_t>(round - idle)], static_cast<uint64_t>(state_.epoch));
     const LossSums sums = parts_.model.Loss(batch, /*training=*/true);
     if (last) reducer_.BeforeBackward();
     sums.loss.backward();
@@ -134,11 +153,12 @@ Trainer::StepSums Trainer::ForwardBackward(const std::vector<int64_t>& share) {
   return local;
 }
 
-Trainer::StepSums Trainer::Step(const std::vector<int64_t>& share) {
+std::optional<Trainer::StepSums> Trainer::Step(const std::vector<int64_t>& share, int64_t samples) {
   at::manual_seed(StepSeed(parts_.config.training.seed, state_.step, parts_.group.rank()));
   ZeroGradients(parameters_);
-  const StepSums local = ForwardBackward(share);
-  std::array<double, 4> sums{local.loss, local.correct, local.count, parts_.link.stop_requested() ? 1.0 : 0.0};
+  const std::optional<StepSums> local = ForwardBackward(share, samples);
+  if (!local) return std::nullopt;
+  std::array<double, 4> sums{local->loss, local->correct, local->count, parts_.link.stop_requested() ? 1.0 : 0.0};
   parts_.group.Sum(sums);
   const StepSums global{.loss = sums[0], .correct = sums[1], .count = sums[2], .stop = sums[3] > 0};
   if (!std::isfinite(global.loss)) {
