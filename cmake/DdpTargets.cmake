@@ -34,5 +34,6 @@ function(ddp_test name)
   add_test(NAME ${name} COMMAND ${name})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "" room ${room})
-  set_tests_properties(${name} PROPERTIES LABELS "unit;${room}" TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${room}" TIMEOUT 300
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/cmake/tsan.supp")
 endfunction()

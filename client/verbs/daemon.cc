@@ -39,7 +39,8 @@ void RunStop(const Globals& globals) {
     throw ExitError(kRefused, absl::StrCat("the daemon runs on ", info.hostname(), "; stop it there"));
   }
   StopDaemon(info.pid(), absl::Seconds(15));
-  Print(absl::StrCat("stopped; running jobs go on and are found again by the next daemon\n"));
+  Print(globals.is_text() ? "stopped; running jobs go on and are found again by the next daemon\n"
+                          : ToText(info, globals.format));
 }
 
 void RunStatus(const Globals& globals) {

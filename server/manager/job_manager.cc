@@ -34,6 +34,8 @@ JobManager::~JobManager() {
   }
   closing_changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  // Callbacks of commits that are on their way know this object and the hub. How this one ends does not matter.
+  parts_.store.CommitAndWait(WriteBatch()).IgnoreError();
 }
 
 absl::Status JobManager::Load() {

@@ -130,6 +130,22 @@ def test_damaged_checkpoint_is_passed_over(daemon):
     assert "a checkpoint is not used" in events and str(weights) in events
 
 
+def test_a_disk_that_refuses_for_a_while_costs_nothing(daemon, reference):
+    job = daemon.submit(*LONG)
+    daemon.wait_step(job, 20)
+    folder = daemon.home / "jobs" / job / "checkpoints"
+    folder.rename(folder.with_name("aside"))
+    folder.write_text("")  # a file where the folder should be: nothing can be saved
+    poll(lambda: "cannot save step" in daemon.ctl("logs", job, "--rank", 0), "the worker tells that it cannot save")
+    folder.unlink()
+    folder.with_name("aside").rename(folder)
+    assert daemon.wait(job) == "SUCCEEDED"
+    assert len(daemon.job(job)["attempts"]) == 1
+    assert "the older checkpoints stay, and training goes on" in daemon.events(job)
+    assert daemon.metrics(job, "loss") == reference
+    assert daemon.checkpoint(job).name == "step-00000640"
+
+
 def test_non_finite_loss_stops_without_a_retry(daemon, tmp_path):
     data = tmp_path / "big.csv"
     data.write_text("x,y\n" + "".join(f"{1e30 * (i + 1)},{1e30}\n" for i in range(8)))

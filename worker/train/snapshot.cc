@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -126,7 +127,10 @@ absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snap
                        {TensorFile("model.safetensors", weights, metadata),
                         TensorFile("optimizer.safetensors", moments, metadata),
                         {"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}}));
-  DDP_RETURN_IF_ERROR(ApplyRetention(config.checkpoint_dir, config.training.keep));
+  // The step is saved, whatever becomes of the older ones.
+  if (const absl::Status status = ApplyRetention(config.checkpoint_dir, config.training.keep); !status.ok()) {
+    std::fprintf(stderr, "old checkpoints stay: %s\n", std::string(status.message()).c_str());
+  }
   return folder;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "worker/train/errors.h"
@@ -87,7 +89,7 @@ TrainResult Trainer::Run() {
   // A run that max_steps ends inside an epoch is validated, too: its last numbers are the ones people look at.
   const bool completed = !stopped;
   if (completed && state_.position > 0 && saved_step_ != state_.step) Validate();
-  if (saved_step_ != state_.step) Save();
+  if (saved_step_ != state_.step) Save(/*required=*/true);
   ReportProgress();
   return {.completed = completed, .step = state_.step, .saved_step = saved_step_};
 }
@@ -111,7 +113,9 @@ bool Trainer::TrainEpoch() {
     if (training.valid_every > 0 && state_.step % training.valid_every == 0 && state_.position < n && !Validate()) {
       return false;
     }
-    if (training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0 && state_.position < n) Save();
+    if (training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0 && state_.position < n) {
+      Save(/*required=*/false);
+    }
   }
   return true;
 }
@@ -242,19 +246,35 @@ bool Trainer::FinishEpoch() {
   ++state_.epoch;
   state_.position = 0;
   state_.epoch_loss = state_.epoch_correct = state_.epoch_count = 0;
-  Save();
+  Save(/*required=*/false);
   return true;
 }
 
-void Trainer::Save() {
+void Trainer::Save(bool required) {
   CheckSameParameters(parts_.model, parts_.group, state_.step);
+  std::string error;
   if (rank0()) {
     parts_.link.Phase("saving");
-    const std::string folder = parts_.save(state_);
-    parts_.link.CheckpointSaved(state_.step, folder);
+    const absl::StatusOr<std::string> folder = parts_.save(state_);
+    if (folder.ok()) {
+      parts_.link.CheckpointSaved(state_.step, *folder);
+    } else {
+      error = absl::StrCat("cannot save step ", state_.step, ": ", std::string(folder.status().message()));
+    }
     parts_.link.Phase("training");
   }
-  saved_step_ = state_.step;
+  double failed = error.empty() ? 0 : 1;
+  parts_.group.Sum({&failed, 1});  // what is saved decides what is done next, on every rank
+  if (failed == 0) {
+    saved_step_ = state_.step;
+    return;
+  }
+  if (required && rank0()) throw std::runtime_error(error);
+  if (required) throw PeerLostError("rank 0 could not save");
+  if (!rank0()) return;
+  absl::StrAppend(&error, "; the older checkpoints stay, and training goes on");
+  std::fprintf(stderr, "%s\n", error.c_str());
+  parts_.link.Notice(error);
 }
 
 }  // namespace ddp

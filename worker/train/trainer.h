@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "worker/config.h"
 #include "worker/data/dataset.h"
 #include "worker/dist/gradient_reducer.h"
@@ -49,8 +50,8 @@ class Trainer {
     Optimizer& optimizer;
     Group& group;
     RunnerLink& link;
-    // Rank 0 writes; the others only take part in the comparison of parameters before it. Returns the folder's name.
-    std::function<std::string(const TrainState&)> save;
+    // Rank 0 writes; the others only take part in the comparison of parameters before it. Gives the folder's name.
+    std::function<absl::StatusOr<std::string>(const TrainState&)> save;
   };
   Trainer(const Parts& parts, TrainState state, int64_t saved_step);
 
@@ -74,7 +75,8 @@ class Trainer {
   void ReportStep(const StepSums& sums, int64_t samples, double lr);
   void ReportProgress();
   bool Validate();
-  void Save();
+  // A full disk on the way is told and waited out; only the last save is required.
+  void Save(bool required);
   bool AtLimit() const { return state_.step >= parts_.plan.total_steps; }
   bool rank0() const { return parts_.group.rank() == 0; }
   void Metric(const std::string& series, double value);

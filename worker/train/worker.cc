@@ -180,12 +180,10 @@ class Attempt {
     link_.Begun(resume_step(), plan.total_steps, facts);
   }
 
-  std::string SaveSnapshot(const TrainState& state) {
+  absl::StatusOr<std::string> SaveSnapshot(const TrainState& state) {
     info_.state = state;
     info_.optimizer_steps = optimizer_->steps();
-    absl::StatusOr<std::string> folder = WriteSnapshot(config_, info_, *model_, *optimizer_);
-    if (!folder.ok()) throw std::runtime_error(absl::StrCat("cannot save: ", folder.status().message()));
-    return *folder;
+    return WriteSnapshot(config_, info_, *model_, *optimizer_);
   }
 
   void Say(const std::string& text) {
