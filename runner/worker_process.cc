@@ -60,6 +60,7 @@ std::vector<std::string> EnvironmentOf(const v1::Launch& launch, int rank) {
   if (rank < launch.gpus_size()) {
     std::erase_if(environment, [](const std::string& v) { return v.rfind("CUDA_VISIBLE_DEVICES=", 0) == 0; });
     environment.push_back(absl::StrCat("CUDA_VISIBLE_DEVICES=", launch.gpus(rank)));
+    environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");  // NVML's order, by which slots are numbered
   }
   return environment;
 }

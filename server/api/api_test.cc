@@ -76,6 +76,21 @@ TEST_F(ApiTest, ErrorDetails) {
   EXPECT_EQ(jobs_->Get(Context().get(), get, &job).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(ApiTest, LongRefusalsArriveCut) {
+  for (int i = 0; i < 100; ++i) {
+    v1::FieldViolation& violation = *rig_.checker.result.add_violations();
+    violation.set_field("training.data.source");
+    violation.set_description(std::string(5000, 'x'));
+  }
+  v1::SubmitJobResponse response;
+  const grpc::Status status = jobs_->Submit(Context().get(), Rig::Request(), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  EXPECT_EQ(detail.violations_size(), 5);  // of some 630 bytes each
+  EXPECT_EQ(detail.violations(0).description(), std::string(600, 'x') + "...");
+}
+
 TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   const std::string id = Submit();
   const auto runner_stub = v1::RunnerService::NewStub(channel_);
@@ -89,14 +104,14 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   EXPECT_EQ(reply.hello().acked_seq(), 0u);
 
   const auto metric_stub = v1::MetricService::NewStub(channel_);
-  std::vector<uint64_t> seqs;
+  std::vector<v1::StreamMetricsResponse> live;
   grpc::Status metric_status;
   std::thread subscriber([&] {
     const auto context = Context();
     v1::StreamMetricsRequest request;
     request.set_job_id(id);
     const auto stream = metric_stub->Stream(context.get(), request);
-    for (v1::StreamMetricsResponse batch; stream->Read(&batch);) seqs.push_back(batch.seq());
+    for (v1::StreamMetricsResponse batch; stream->Read(&batch);) live.push_back(batch);
     metric_status = stream->Finish();
   });
   constexpr uint64_t kBatches = 500;
@@ -125,8 +140,22 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   EXPECT_EQ(last.state(), v1::JOB_STATE_SUCCEEDED);
   subscriber.join();
   EXPECT_TRUE(metric_status.ok()) << metric_status.error_message();
-  ASSERT_EQ(seqs.size(), kBatches);  // no gap, no duplicate
-  for (uint64_t i = 0; i < kBatches; ++i) EXPECT_EQ(seqs[i], i + 1);
+  // No gap and no duplicate: each batch follows the one before, or a range that is announced as skipped does.
+  uint64_t last_seq = 0;
+  for (const v1::StreamMetricsResponse& batch : live) {
+    EXPECT_EQ(batch.lagged_from() > 0 ? batch.lagged_from() : batch.seq(), last_seq + 1);
+    last_seq = batch.seq();
+  }
+  EXPECT_EQ(last_seq, kBatches);
+  // Who comes later gets all of it.
+  const auto history_context = Context();
+  v1::StreamMetricsRequest history_request;
+  history_request.set_job_id(id);
+  const auto history = metric_stub->Stream(history_context.get(), history_request);
+  uint64_t count = 0;
+  for (v1::StreamMetricsResponse batch; history->Read(&batch);) EXPECT_EQ(batch.seq(), ++count);
+  EXPECT_TRUE(history->Finish().ok());
+  EXPECT_EQ(count, kBatches);
   runner_context.TryCancel();
   runner->Finish();
 }

@@ -2,14 +2,39 @@
 
 namespace ddp {
 
+namespace {
+
+// A status travels in HTTP/2 metadata, of which gRPC takes 8 KiB in all: what is too long is cut, so that the call does
+// not fail with a word about metadata instead.
+constexpr size_t kMessageBytes = 1500;
+constexpr size_t kDescriptionBytes = 600;
+constexpr int kDetailBytes = 3500;
+
+std::string Cut(std::string text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t end = limit;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not inside a character
+  return text.substr(0, end) + "...";
+}
+
+}  // namespace
+
 grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+  return {static_cast<grpc::StatusCode>(status.code()), Cut(std::string(status.message()), kMessageBytes)};
 }
 
 grpc::Status ToGrpc(const absl::Status& status, const std::vector<v1::FieldViolation>& violations) {
   v1::ErrorDetail detail;
-  *detail.mutable_violations() = {violations.begin(), violations.end()};
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()), detail.SerializeAsString()};
+  for (const v1::FieldViolation& violation : violations) {
+    v1::FieldViolation& added = *detail.add_violations();
+    added.set_field(Cut(violation.field(), kDescriptionBytes));
+    added.set_description(Cut(violation.description(), kDescriptionBytes));
+    if (detail.ByteSizeLong() <= kDetailBytes) continue;
+    detail.mutable_violations()->RemoveLast();
+    break;
+  }
+  return {static_cast<grpc::StatusCode>(status.code()), Cut(std::string(status.message()), kMessageBytes),
+          detail.SerializeAsString()};
 }
 
 }  // namespace ddp

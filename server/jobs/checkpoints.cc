@@ -2,13 +2,24 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/files.h"
 #include "common/ids.h"
-#include "common/text.h"
+#include "server/jobs/excerpt.h"
 
 namespace ddp {
+
+namespace {
+
+// Digits and nothing else: SimpleAtoi alone takes blanks and signs too.
+bool ParseStep(const std::string& text, int64_t* step) {
+  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit) && absl::SimpleAtoi(text, step);
+}
+
+}  // namespace
 
 std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint_dir) {
   std::vector<CheckpointFolder> found;
@@ -16,7 +27,9 @@ std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint
   if (!names.ok()) return found;
   for (const std::string& name : *names) {
     int64_t step = 0;
-    if (name.rfind("step-", 0) != 0 || !absl::SimpleAtoi(name.substr(5), &step)) continue;
+    // Only the names that workers write.
+    if (name.rfind("step-", 0) != 0 || !ParseStep(name.substr(5), &step)) continue;
+    if (absl::StrFormat("step-%08d", step) != name) continue;
     std::string path = absl::StrCat(checkpoint_dir, "/", name);
     if (Exists(path + "/manifest.json")) found.push_back({step, std::move(path)});
   }
@@ -36,11 +49,11 @@ absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
   result.kind = InitFrom::Kind::kJob;
   result.job = text.substr(0, at);
   const std::string which = at == std::string::npos ? "last" : text.substr(at + 1);
-  const bool step_ok = which == "last" || (absl::SimpleAtoi(which, &result.step) && result.step >= 0);
+  const bool step_ok = which == "last" || ParseStep(which, &result.step);
   if (!IsJobIdPrefix(result.job) || !step_ok) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got \"",
-        EscapeControls(text), "\""));
+        "must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got ",
+        Excerpt(text)));
   }
   return result;
 }

@@ -12,7 +12,8 @@ TEST(CheckpointsTest, OnlyCommittedOnesOldestFirst) {
   std::string name = ::testing::TempDir() + "/checkpoints_test.XXXXXX";
   const std::string root = mkdtemp(name.data());
   EXPECT_TRUE(CommittedCheckpoints(root + "/none").empty());
-  for (const char* folder : {"step-00000020", "step-00000003", ".tmp-step-00000030", "step-x", "other"}) {
+  for (const char* folder :
+       {"step-00000020", "step-00000003", ".tmp-step-00000030", "step-x", "step-7", "step--0000004", "other"}) {
     std::filesystem::create_directories(root + "/" + folder);
     std::ofstream(root + "/" + folder + "/manifest.json") << "{}";
   }
@@ -34,7 +35,8 @@ TEST(CheckpointsTest, InitFrom) {
   EXPECT_EQ(job->step, -1);
   EXPECT_EQ(ParseInitFrom("0abc@last")->step, -1);
   EXPECT_EQ(ParseInitFrom("0abc@12")->step, 12);
-  for (const char* wrong : {"0abc@", "0abc@best", "0abc@-1", "a/b", "../x", "@3"})
+  for (const char* wrong :
+       {"0abc@", "0abc@best", "0abc@-1", "0abc@+1", "0abc@ 1", "0abc@99999999999999999999", "a/b", "../x", "@3"})
     EXPECT_FALSE(ParseInitFrom(wrong).ok()) << wrong;
 }
 

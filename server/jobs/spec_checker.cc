@@ -6,6 +6,16 @@
 
 namespace ddp {
 
+namespace {
+
+// The end says why; all of it would not fit into the metadata that carries a status.
+std::string Tail(const std::string& text) {
+  constexpr size_t kShown = 1000;
+  return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
+}
+
+}  // namespace
+
 absl::StatusOr<v1::CheckResult> WorkerSpecChecker::Check(const v1::CheckRequest& request) {
   SpawnOptions options;
   options.argv = {worker_binary_, "--check"};
@@ -16,7 +26,7 @@ absl::StatusOr<v1::CheckResult> WorkerSpecChecker::Check(const v1::CheckRequest&
   v1::CheckResult answer;
   if (!result.status.ok() || !answer.ParseFromString(result.stdout_text)) {
     return absl::InternalError(absl::StrCat("the check of the spec (", worker_binary_, " --check) ended with ",
-                                            result.status.ToString(), ": ", result.stderr_text));
+                                            result.status.ToString(), ": ", Tail(result.stderr_text)));
   }
   return answer;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "server/jobs/excerpt.h"
 
 namespace ddp {
 
@@ -18,7 +19,7 @@ class Validator {
   std::vector<v1::FieldViolation> Check(const v1::JobSpec& spec) {
     CheckText("name", spec.name(), 200);
     if (spec.tags_size() > 32) Refuse("tags", absl::StrCat("at most 32, got ", spec.tags_size()));
-    for (int i = 0; i < spec.tags_size(); ++i) CheckText(absl::StrCat("tags[", i, "]"), spec.tags(i), 64);
+    CheckTexts("tags", spec.tags(), 64);
     Between("priority", spec.priority(), -1000, 1000);
     Between("max_restarts", spec.max_restarts(), 0, 1000);
     CheckResources(spec.resources());
@@ -36,9 +37,24 @@ class Validator {
     violation.set_field(field);
     violation.set_description(text);
   }
-  void CheckText(const std::string& field, const std::string& text, size_t limit) {
-    if (text.size() > limit) Refuse(field, absl::StrCat("at most ", limit, " bytes, got ", text.size()));
-    if (text.find('\0') != std::string::npos) Refuse(field, "must not hold NUL bytes");
+  bool CheckText(const std::string& field, const std::string& text, size_t limit) {
+    if (text.size() > limit) {
+      Refuse(field, absl::StrCat("at most ", limit, " bytes, got ", text.size()));
+    } else if (!IsValidUtf8(text)) {
+      Refuse(field, absl::StrCat("must be UTF-8, got ", Excerpt(text)));
+    } else if (text.find('\0') != std::string::npos) {
+      Refuse(field, "must not hold NUL bytes");
+    } else {
+      return true;
+    }
+    return false;
+  }
+  // Names the first wrong one only: the list may be long, and the answer must stay small.
+  template <typename Texts>
+  void CheckTexts(const std::string& field, const Texts& texts, size_t limit) {
+    for (int i = 0; i < texts.size(); ++i) {
+      if (!CheckText(absl::StrCat(field, "[", i, "]"), texts[i], limit)) return;
+    }
   }
   void Between(const std::string& field, int64_t value, int64_t low, int64_t high) {
     if (value < low || value > high) Refuse(field, absl::StrCat("must be ", low, " to ", high, ", got ", value));
@@ -81,10 +97,9 @@ class Validator {
   void CheckData(const v1::Data& data) {
     const std::string prefix = "training.data.";
     CheckSource(prefix + "source", data.source());
-    CheckText(prefix + "valid", data.valid(), 4096);
-    if (!data.valid().empty() && data.valid() != "none" && data.valid().front() != '/') {
-      Refuse(prefix + "valid",
-             absl::StrCat("must be \"none\" or an absolute path, got \"", EscapeControls(data.valid()), "\""));
+    if (CheckText(prefix + "valid", data.valid(), 4096) && !data.valid().empty() && data.valid() != "none" &&
+        data.valid().front() != '/') {
+      Refuse(prefix + "valid", absl::StrCat("must be \"none\" or an absolute path, got ", Excerpt(data.valid())));
     }
     const double fraction = data.valid_fraction();
     if (!(fraction > 0 && fraction < 1)) {
@@ -93,20 +108,17 @@ class Validator {
     }
     CheckText(prefix + "text_column", data.text_column(), 1024);
     CheckText(prefix + "label_column", data.label_column(), 1024);
-    for (int i = 0; i < data.feature_columns_size(); ++i) {
-      CheckText(absl::StrCat(prefix, "feature_columns[", i, "]"), data.feature_columns(i), 1024);
-    }
+    CheckTexts(prefix + "feature_columns", data.feature_columns(), 1024);
     if (data.has_limit()) Positive(prefix + "limit", data.limit());
     if (data.tokenizer() != "words" && data.tokenizer() != "bytes") {
-      Refuse(prefix + "tokenizer",
-             absl::StrCat("must be words or bytes, got \"", EscapeControls(data.tokenizer()), "\""));
+      Refuse(prefix + "tokenizer", absl::StrCat("must be words or bytes, got ", Excerpt(data.tokenizer())));
     }
     Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
     Between(prefix + "max_tokens", data.max_tokens(), 1, 4096);
   }
 
   void CheckSource(const std::string& field, const std::string& source) {
-    CheckText(field, source, 4096);
+    if (!CheckText(field, source, 4096)) return;
     static const std::vector<std::string> kNames{"wordnet",     "wordnet:noun", "wordnet:verb",
                                                  "wordnet:adj", "wordnet:adv",  "fashion-mnist"};
     for (const std::string& name : kNames) {
@@ -114,7 +126,7 @@ class Validator {
     }
     const bool is_file = absl::EndsWith(source, ".csv") || absl::EndsWith(source, ".tsv");
     if (is_file && source.front() == '/') return;
-    const std::string shown = absl::StrCat("\"", EscapeControls(source), "\"");
+    const std::string shown = Excerpt(source);
     if (is_file) {
       Refuse(field, absl::StrCat("a file needs its absolute path, got ", shown));
     } else if (!source.empty() && source.front() == '/') {
@@ -151,9 +163,7 @@ class Validator {
     CheckData(training.data());
     CheckText(prefix + "model.name", training.model().name(), 200);
     CheckText(prefix + "init_from", training.init_from(), 4096);
-    for (int i = 0; i < training.reinit_size(); ++i) {
-      CheckText(absl::StrCat(prefix, "reinit[", i, "]"), training.reinit(i), 1024);
-    }
+    CheckTexts(prefix + "reinit", training.reinit(), 1024);
     Positive(prefix + "epochs", training.epochs());
     if (training.has_max_steps()) Positive(prefix + "max_steps", training.max_steps());
     Positive(prefix + "batch_size", training.batch_size());
@@ -172,7 +182,7 @@ class Validator {
     Positive(prefix + "step_size", training.step_size());
     PositiveNumber(prefix + "gamma", training.gamma());
     NotNegative(prefix + "checkpoint_every", training.checkpoint_every());
-    Between(prefix + "keep", training.keep(), 1, 1000000);
+    Positive(prefix + "keep", training.keep());
     NotNegative(prefix + "valid_every", training.valid_every());
   }
 

@@ -38,6 +38,19 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
          for (int i = 0; i < 33; ++i) s.add_tags("t");
        }},
       {"tags[0]", "at most 64 bytes, got 65", [](v1::JobSpec& s) { s.add_tags(std::string(65, 'x')); }},
+      // One word about each list, however long it is.
+      {"tags[1]", "at most 64 bytes, got 65",
+       [](v1::JobSpec& s) {
+         s.add_tags("fine");
+         for (int i = 0; i < 31; ++i) s.add_tags(std::string(65, 'x'));
+       }},
+      {"name", "must be UTF-8, got \"a\\xFFb\"",
+       [](v1::JobSpec& s) {
+         s.set_name(
+             "a\xFF"
+             "b");
+       }},
+      {"name", "NUL", [](v1::JobSpec& s) { s.set_name(std::string("a\0b", 3)); }},
       {"priority", "got 1001", [](v1::JobSpec& s) { s.set_priority(1001); }},
       {"max_restarts", "got -1", [](v1::JobSpec& s) { s.set_max_restarts(-1); }},
       {"resources.nproc", "got 0", [](v1::JobSpec& s) { s.mutable_resources()->set_nproc(0); }},
@@ -63,6 +76,11 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
       {"training.data.source", "did you mean wordnet?", d([](v1::Data& x) { x.set_source("wordnt"); })},
       {"training.data.source", "absolute path", d([](v1::Data& x) { x.set_source("a.csv"); })},
       {"training.data.source", "only .csv and .tsv", d([](v1::Data& x) { x.set_source("/etc/passwd"); })},
+      {"training.data.source", "at most 4096 bytes, got 9000",
+       d([](v1::Data& x) { x.set_source(std::string(9000, 'x')); })},
+      {"training.data.source", "xxx\"... (3000 bytes)", d([](v1::Data& x) { x.set_source(std::string(3000, 'x')); })},
+      {"training.data.tokenizer", "yyy\"... (9000 bytes)",
+       d([](v1::Data& x) { x.set_tokenizer(std::string(9000, 'y')); })},
       {"training.data.valid", "absolute path", d([](v1::Data& x) { x.set_valid("b.csv"); })},
       {"training.data.valid_fraction", "got 1", d([](v1::Data& x) { x.set_valid_fraction(1); })},
       {"training.data.limit", "got 0", d([](v1::Data& x) { x.set_limit(0); })},
@@ -77,7 +95,14 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
     ASSERT_EQ(violations.size(), 1u) << field << " " << text;
     EXPECT_EQ(violations[0].field(), field);
     EXPECT_NE(violations[0].description().find(text), std::string::npos) << violations[0].description();
+    EXPECT_LT(violations[0].description().size(), 300u) << field;
   }
+}
+
+TEST(SpecValidationTest, ManyCheckpointsMayBeKept) {
+  v1::JobSpec spec = Good();
+  spec.mutable_training()->set_keep(2000000);
+  EXPECT_TRUE(Validate(spec, kMachine).empty());
 }
 
 TEST(SpecValidationTest, CudaWithoutAGpuSaysWhy) {
