@@ -15,6 +15,7 @@
 #include "common/logging.h"
 #include "common/status_macros.h"
 #include "runner/descendants.h"
+#include "runner/log_tail.h"
 
 namespace ddp {
 
@@ -22,12 +23,12 @@ namespace {
 
 // An echo of a lost peer is seen before its cause now and then: the cause has this long to show itself.
 constexpr absl::Duration kEchoGrace = absl::Milliseconds(300);
-// After the first rank has left with its work done, the others have this long to leave, too.
+// When all ranks have said that their work is done, or the first of them has left, the others have this long to leave.
 constexpr absl::Duration kPartingGrace = absl::Seconds(30);
+// A failure is a rank's last word; one that does not exit after it hangs, and may be the only one that could end.
+constexpr absl::Duration kFailureGrace = absl::Seconds(2);
 constexpr absl::Duration kExitRecordPatience = absl::Seconds(20);
 constexpr absl::Duration kLastWords = absl::Seconds(2);
-constexpr size_t kTailBytes = 4096;
-constexpr size_t kTailLines = 20;
 
 }  // namespace
 
@@ -52,7 +53,8 @@ absl::Status Attempt::Run() {
     for (const Rank& rank : ranks_) records.push_back(rank.record);
     ended = Judge(records, applied_, last_step_, saved_step_);
     if (ended.failure().rank() >= 0 && ended.has_failure()) {
-      ended.mutable_failure()->set_log_tail(LogTail(ended.failure().rank()));
+      ended.mutable_failure()->set_log_tail(
+          LogTail(absl::StrCat(launch_.attempt_dir(), "/rank-", ended.failure().rank(), ".log")));
     }
   } else {
     ended.set_outcome(v1::ATTEMPT_OUTCOME_FAILED);
@@ -64,7 +66,7 @@ absl::Status Attempt::Run() {
     failure.set_retryable(true);
   }
   if (!KillDescendants(absl::Seconds(5))) LogError("processes that the workers started cannot be killed");
-  return Finish(std::move(ended));
+  return Finish(ended);
 }
 
 void Attempt::RequestStop(bool force) {
@@ -152,8 +154,18 @@ void Attempt::Drain(Rank& rank, int number) {
 }
 
 void Attempt::TakeEvent(Rank& rank, int number, v1::WorkerEvent event) {
-  if (event.has_failure()) rank.record.failure = event.failure();
-  if (event.has_finished()) rank.record.finished = event.finished();
+  // What a rank says after a signal of ours is about that signal; after the end of its work, about its teardown.
+  if (event.has_failure() && !rank.record.ended_by_us && !rank.record.finished) {
+    rank.record.failure = event.failure();
+    rank.record.failure_order = ++failures_heard_;
+    kill_at_ = std::min(kill_at_, clock_.Monotonic() + kFailureGrace);
+  }
+  if (event.has_finished()) {
+    rank.record.finished = event.finished();
+    if (std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.record.finished.has_value(); })) {
+      kill_at_ = std::min(kill_at_, clock_.Monotonic() + kPartingGrace);
+    }
+  }
   if (event.has_progress()) last_step_ = std::max(last_step_, event.progress().step());
   for (const v1::MetricColumn& column : event.metrics().columns()) {
     for (const int64_t step : column.step()) last_step_ = std::max(last_step_, step);
@@ -212,18 +224,20 @@ void Attempt::ApplyDeadlines() {
   if (now >= terminate_at_) {
     terminate_at_ = absl::InfiniteDuration();
     LogWarning("the workers did not stop in time: SIGTERM");
-    Signal(SIGTERM);
+    SignalRanks(SIGTERM);
     kill_at_ = std::min(kill_at_, now + absl::Seconds(launch_.stop_grace_seconds()));
   }
   if (now >= kill_at_) {
     kill_at_ = absl::InfiniteDuration();
-    Signal(SIGKILL);
+    SignalRanks(SIGKILL);
   }
 }
 
-void Attempt::Signal(int signal) {
-  for (Rank& rank : ranks_) {
+void Attempt::SignalRanks(int signal) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
     if (rank.record.exit) continue;
+    Drain(rank, static_cast<int>(r));  // said before the signal
     // A rank that has ended by itself a moment ago must not be taken for one that we ended.
     pollfd ended{rank.process.child.pidfd.get(), POLLIN, 0};
     if (poll(&ended, 1, 0) > 0) continue;
@@ -238,7 +252,7 @@ void Attempt::Record(v1::RunnerEvent event) {
   if (status.ok() && link_ != nullptr) link_->Written(log_->written_seq());
 }
 
-absl::Status Attempt::Finish(v1::AttemptEnded ended) {
+absl::Status Attempt::Finish(const v1::AttemptEnded& ended) {
   v1::RunnerEvent event;
   *event.mutable_ended() = ended;
   // The record is what the coordinator waits for; a disk that is full for a moment must not lose it.
@@ -258,22 +272,6 @@ absl::Status Attempt::Finish(v1::AttemptEnded ended) {
   link_.reset();
   DDP_RETURN_IF_ERROR(logged);
   return written;
-}
-
-std::string Attempt::LogTail(int rank) const {
-  const absl::StatusOr<std::string> log = ReadFile(absl::StrCat(launch_.attempt_dir(), "/rank-", rank, ".log"));
-  if (!log.ok()) return "";
-  size_t begin = log->size() > kTailBytes ? log->size() - kTailBytes : 0;
-  size_t at = log->size();
-  for (size_t lines = 0; at > begin; --at) {
-    if ((*log)[at - 1] == '\n' && at != log->size() && ++lines == kTailLines) break;
-  }
-  std::string tail = log->substr(std::max(begin, at));
-  // Protobuf strings are UTF-8; a log may hold anything.
-  for (char& c : tail) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  return tail;
 }
 
 }  // namespace ddp

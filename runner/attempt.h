@@ -47,10 +47,9 @@ class Attempt {
   void ReapEnded();
   void ApplyStop();
   void ApplyDeadlines();
-  void Signal(int signal);
+  void SignalRanks(int signal);
   void Record(v1::RunnerEvent event);
-  absl::Status Finish(v1::AttemptEnded ended);
-  std::string LogTail(int rank) const;
+  absl::Status Finish(const v1::AttemptEnded& ended);
   bool AllEnded() const;
 
   const v1::Launch launch_;
@@ -63,6 +62,7 @@ class Attempt {
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Link> link_;
   int exits_seen_ = 0;
+  int failures_heard_ = 0;
   int64_t last_step_ = 0;
   int64_t saved_step_ = -1;
   // What happens when these pass (Clock::Monotonic).

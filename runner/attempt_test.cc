@@ -133,7 +133,7 @@ class AttemptTest : public ::testing::Test {
     launch.set_secret("secret");
     launch.set_home(home_);
     launch.set_attempt_dir(dir_);
-    launch.set_worker_binary(DDP_FAKE_WORKER);
+    launch.set_worker_binary(worker_);
     launch.set_threads_per_rank(1);
     launch.set_stop_grace_seconds(grace);
     launch.mutable_spec()->mutable_resources()->set_nproc(nproc);
@@ -175,6 +175,7 @@ class AttemptTest : public ::testing::Test {
 
   std::string home_;
   std::string dir_;
+  std::string worker_ = DDP_FAKE_WORKER;
   Child runner_;
 };
 
@@ -209,10 +210,44 @@ TEST_F(AttemptTest, Signal) {
   const v1::AttemptEnded ended = Finish();
   EXPECT_EQ(ended.failure().rank(), 1);
   EXPECT_EQ(ended.failure().signal(), SIGKILL);
+  EXPECT_THAT(ended.failure().message(), HasSubstr("rank 1 was killed by signal 9 (SIGKILL)"));
+}
+
+TEST_F(AttemptTest, ARankThatFailsAndNeverExitsIsBlamedNotItsEcho) {
+  Launch(2, {{"rank-0", "sleep 300 exit 76"}, {"rank-1", "fail boom hang"}});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.failure().rank(), 1);
+  EXPECT_EQ(ended.failure().message(), "boom");
+}
+
+TEST_F(AttemptTest, AFailureEndsTheAttemptThoughNobodyExits) {
+  Launch(1, {{"all", "step 3 fail boom hang"}});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_FAILED);
+  EXPECT_EQ(ended.failure().rank(), 0);
+  EXPECT_EQ(ended.failure().message(), "boom");
+}
+
+TEST_F(AttemptTest, AWorkerThatCannotBeStarted) {
+  worker_ = "/nonexistent/ddp-worker";
+  Launch(2, {});
+  const v1::AttemptEnded ended = Finish();
+  EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_FAILED);
+  EXPECT_EQ(ended.failure().rank(), -1);
+  EXPECT_EQ(ended.failure().message(),
+            "cannot start rank 0: cannot start /nonexistent/ddp-worker: No such file or directory");
+  ASSERT_EQ(Log().size(), 1u);
+  EXPECT_TRUE(Log().front().has_ended());
 }
 
 TEST_F(AttemptTest, CrashAfterTheLastWord) {
   Launch(2, {{"all", "step 1 crash-after-finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+}
+
+TEST_F(AttemptTest, AFailureInTheTeardownDoesNotHurryTheOthers) {
+  // Rank 1 needs longer than a failure would leave it.
+  Launch(2, {{"rank-0", "step 1 say-finished fail peer exit 76"}, {"rank-1", "sleep 3000 finish"}});
   EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -39,11 +40,12 @@ bool KillDescendants(absl::Duration deadline) {
   // Killing our children makes their children ours, so the generations come up one after the other.
   const absl::Time end = absl::Now() + deadline;
   for (;;) {
-    const std::vector<pid_t> children = Children();
-    if (children.empty()) return true;
-    for (const pid_t pid : children) kill(pid, SIGKILL);
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    for (const pid_t pid : Children()) kill(pid, SIGKILL);
+    pid_t reaped = 0;
+    while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
+    // Not the list in /proc, which may skip one while others end.
+    if (reaped < 0 && errno == ECHILD) return true;
     if (absl::Now() > end) return false;
     absl::SleepFor(absl::Milliseconds(5));
   }

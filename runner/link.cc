@@ -61,8 +61,8 @@ void Link::Run() {
     const grpc::Status status = Serve();
     std::unique_lock lock(mutex_);
     if (closing_) return;
-    if (status.error_code() == grpc::StatusCode::PERMISSION_DENIED ||
-        status.error_code() == grpc::StatusCode::NOT_FOUND) {
+    // Not NOT_FOUND: another home's daemon may have taken our daemon's port, and knows nothing of us.
+    if (status.error_code() == grpc::StatusCode::PERMISSION_DENIED) {
       lock.unlock();
       LogError("the coordinator refuses this attempt: " + status.error_message());
       callbacks_.fenced();

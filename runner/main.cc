@@ -1,5 +1,6 @@
 // ddp-runner.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -10,7 +11,11 @@ namespace {
 
 ddp::Attempt* running = nullptr;
 
-void OnSignal(int) { running->RequestStop(/*force=*/false); }
+void OnSignal(int) {
+  const int interrupted = errno;
+  running->RequestStop(/*force=*/false);
+  errno = interrupted;
+}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ v1::Failure Describe(int rank, const RankRecord& record, int64_t last_step) {
   failure.set_rank(rank);
   failure.set_exit_code(record.exit->exit_code);
   failure.set_signal(record.exit->signal);
-  failure.set_step(last_step);
+  failure.set_step(std::max<int64_t>(last_step, record.failure ? record.failure->step() : -1));
   failure.set_retryable(record.exit->exit_code != kExitNoRetry && !(record.failure && !record.failure->retryable()));
   if (record.failure) {
     failure.set_message(record.failure->message());
@@ -30,13 +30,12 @@ v1::Failure Describe(int rank, const RankRecord& record, int64_t last_step) {
   return failure;
 }
 
-// The rank to blame: the earliest by `wanted`; -1: none.
-template <typename Wanted>
-int Earliest(const std::vector<RankRecord>& ranks, Wanted wanted) {
+// The rank that is `wanted` and has the smallest `order`; -1: none.
+int Earliest(const std::vector<RankRecord>& ranks, bool (*wanted)(const RankRecord&), int RankRecord::*order) {
   int best = -1;
   for (size_t r = 0; r < ranks.size(); ++r) {
     if (!wanted(ranks[r])) continue;
-    if (best < 0 || ranks[r].exit_order < ranks[static_cast<size_t>(best)].exit_order) best = static_cast<int>(r);
+    if (best < 0 || ranks[r].*order < ranks[static_cast<size_t>(best)].*order) best = static_cast<int>(r);
   }
   return best;
 }
@@ -48,6 +47,8 @@ bool IsEcho(const RankRecord& rank) {
 }
 
 bool IsRealFailure(const RankRecord& rank) { return rank.exit && !rank.finished && !rank.ended_by_us && !IsEcho(rank); }
+
+bool IsStuckFailure(const RankRecord& rank) { return rank.exit && !rank.finished && rank.ended_by_us && rank.failure; }
 
 v1::AttemptEnded Judge(const std::vector<RankRecord>& ranks, StopRequest stop, int64_t last_step, int64_t saved_step) {
   v1::AttemptEnded ended;
@@ -65,8 +66,9 @@ v1::AttemptEnded Judge(const std::vector<RankRecord>& ranks, StopRequest stop, i
     ended.set_outcome(stopped ? v1::ATTEMPT_OUTCOME_STOPPED : v1::ATTEMPT_OUTCOME_SUCCEEDED);
     return ended;
   }
-  int blamed = Earliest(ranks, IsRealFailure);
-  if (blamed < 0) blamed = Earliest(ranks, IsEcho);
+  int blamed = Earliest(ranks, IsRealFailure, &RankRecord::exit_order);
+  if (blamed < 0) blamed = Earliest(ranks, IsStuckFailure, &RankRecord::failure_order);
+  if (blamed < 0) blamed = Earliest(ranks, IsEcho, &RankRecord::exit_order);
   if (stop == StopRequest::kForce || (stop == StopRequest::kSave && blamed < 0)) {
     ended.set_outcome(v1::ATTEMPT_OUTCOME_STOPPED);
     return ended;

@@ -85,6 +85,29 @@ TEST(VerdictTest, AnEchoAloneIsBlamed) {
   EXPECT_EQ(Judge({Killed(SIGKILL, 2, true), Exited(kExitPeerLost, 1)}, StopRequest::kNone, 0, -1).failure().rank(), 1);
 }
 
+TEST(VerdictTest, AStuckFailureIsBlamedBeforeItsEchoesAndAfterARealFailure) {
+  RankRecord later = Killed(SIGKILL, 2, true);
+  later.failure.emplace();
+  later.failure->set_message("the peer left");
+  later.failure_order = 2;
+  RankRecord first = Killed(SIGKILL, 3, true);
+  first.failure.emplace();
+  first.failure->set_message("out of disk");
+  first.failure_order = 1;
+  EXPECT_EQ(Judge({Exited(kExitPeerLost, 1), later, first}, StopRequest::kNone, 0, -1).failure().message(),
+            "out of disk");
+  EXPECT_EQ(Judge({Exited(1, 1), later, first}, StopRequest::kSave, 0, -1).failure().rank(), 0);
+}
+
+TEST(VerdictTest, TheNewestStepThatWasHeardOf) {
+  RankRecord record = Exited(1, 1);
+  record.failure.emplace();
+  record.failure->set_step(-1);  // the rank does not know
+  EXPECT_EQ(Judge({record}, StopRequest::kNone, 4, -1).failure().step(), 4);
+  record.failure->set_step(6);
+  EXPECT_EQ(Judge({record}, StopRequest::kNone, 4, -1).failure().step(), 6);
+}
+
 TEST(VerdictTest, ExitZeroWithoutAWordIsAFailure) {
   const auto ended = Judge({Exited(0, 1), Finished(kCompleted, 2, 5, 5)}, StopRequest::kNone, 0, -1);
   EXPECT_EQ(ended.outcome(), v1::ATTEMPT_OUTCOME_FAILED);

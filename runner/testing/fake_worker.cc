@@ -6,6 +6,7 @@
 //   fail TEXT        reports a retryable failure          crash-after-finish   reports the end and dies by SIGSEGV
 //   wait-stop        waits for a stop request             hang       waits for ever, deaf to SIGTERM
 //   fork             leaves a grandchild in a session of its own
+//   say-finished     reports the end and goes on with the script
 //   sleep MS         train MS  one step each 10 ms until a stop, or MS milliseconds have passed
 // With --check it answers an empty CheckResult.
 #include <poll.h>
@@ -99,6 +100,8 @@ struct Player {
     } else if (word == "finish") {
       Finished();
       _exit(0);
+    } else if (word == "say-finished") {
+      Finished();
     } else if (word == "crash-after-finish") {
       Finished();
       raise(SIGSEGV);
