@@ -45,13 +45,6 @@ std::string ToText(const google::protobuf::Message& message, OutputFormat format
   return format == OutputFormat::kYaml ? ToYaml(message) : ToJson(message);
 }
 
-std::string StateText(v1::JobState state) { return v1::JobState_Name(state).substr(sizeof("JOB_STATE_") - 1); }
-
-bool HasEnded(v1::JobState state) {
-  return state == v1::JOB_STATE_PAUSED || state == v1::JOB_STATE_CANCELLED || state == v1::JOB_STATE_SUCCEEDED ||
-         state == v1::JOB_STATE_FAILED;
-}
-
 std::string ModeText(v1::Mode mode) { return absl::AsciiStrToLower(v1::Mode_Name(mode).substr(sizeof("MODE_") - 1)); }
 
 std::string TimeText(const google::protobuf::Timestamp& time) {

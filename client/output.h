@@ -23,9 +23,6 @@ std::string ToYaml(const google::protobuf::Message& message);
 // For kJson and kYaml.
 std::string ToText(const google::protobuf::Message& message, OutputFormat format);
 
-// "RUNNING"
-std::string StateText(v1::JobState state);
-bool HasEnded(v1::JobState state);
 // "pretrain"
 std::string ModeText(v1::Mode mode);
 // "2026-12-01 06:44:00" in local time; "" when unset.

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "client/output.h"
 #include "common/text.h"
+#include "proto/job_state.h"
 
 namespace ddp {
 
@@ -31,7 +31,7 @@ std::string ClockText(double seconds) {
 
 std::string ProgressLine(const v1::Job& job, int width) {
   const v1::Progress& p = job.progress();
-  std::vector<std::string> parts{StateText(job.state())};
+  std::vector<std::string> parts{StateName(job.state())};
   if (p.total_steps() > 0) {
     parts.push_back(absl::StrFormat("epoch %d/%d", std::min(p.epoch() + 1, std::max(1, p.epochs())), p.epochs()));
     parts.push_back(absl::StrCat(Bar(p.step(), p.total_steps()), " ", p.step(), "/", p.total_steps()));
@@ -70,11 +70,11 @@ std::string EpochLine(const v1::Progress& progress, int finished_epoch) {
 std::string EventLine(const v1::JobEvent& event) {
   const absl::Time time = absl::FromUnixSeconds(event.time().seconds());
   return absl::StrCat(absl::FormatTime("%H:%M:%S", time, absl::LocalTimeZone()), " ",
-                      absl::StrFormat("%-10s", StateText(event.to_state())), "  ", EscapeControls(event.reason()));
+                      absl::StrFormat("%-10s", StateName(event.to_state())), "  ", EscapeControls(event.reason()));
 }
 
 std::string EndLine(const v1::Job& job) {
-  std::string line = absl::StrCat(job.id(), " ", StateText(job.state()));
+  std::string line = absl::StrCat(job.id(), " ", StateName(job.state()));
   if (!job.state_reason().empty()) absl::StrAppend(&line, ": ", EscapeControls(job.state_reason()));
   if (job.state() == v1::JOB_STATE_FAILED) {
     absl::StrAppend(&line, "\n  log: ddpctl logs ", job.id(), "   again: ddpctl resume ", job.id());

@@ -17,6 +17,8 @@ std::string NearestName(std::string_view word, const std::vector<std::string>& c
 bool IsValidUtf8(std::string_view text);
 // Index of the first byte that begins no valid UTF-8 sequence; npos: all is valid.
 size_t FindInvalidUtf8(std::string_view text);
+// The text, or its longest beginning of at most `limit` bytes that ends between two UTF-8 sequences.
+std::string_view CutUtf8(std::string_view text, size_t limit);
 
 }  // namespace ddp
 

@@ -57,5 +57,14 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
   EXPECT_EQ(FindInvalidUtf8("é\xE2\x82"), 2U);  // an unfinished sequence: where it begins
 }
 
+TEST(CutUtf8Test, BetweenCharacters) {
+  EXPECT_EQ(CutUtf8("abc", 3), "abc");
+  EXPECT_EQ(CutUtf8("abc", 2), "ab");
+  EXPECT_EQ(CutUtf8("a\u00fc", 2), "a");  // two bytes
+  EXPECT_EQ(CutUtf8("\u20ac", 2), "");    // three bytes
+  EXPECT_EQ(CutUtf8("a\u20acb", 4), "a\u20ac");
+  EXPECT_EQ(CutUtf8("", 0), "");
+}
+
 }  // namespace
 }  // namespace ddp

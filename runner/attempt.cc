@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "attempt/records.h"
 #include "common/logging.h"
 #include "common/status_macros.h"
 #include "runner/descendants.h"
@@ -57,13 +58,7 @@ absl::Status Attempt::Run() {
           LogTail(absl::StrCat(launch_.attempt_dir(), "/rank-", ended.failure().rank(), ".log")));
     }
   } else {
-    ended.set_outcome(v1::ATTEMPT_OUTCOME_FAILED);
-    ended.set_saved_step(-1);
-    v1::Failure& failure = *ended.mutable_failure();
-    failure.set_rank(-1);
-    failure.set_exit_code(-1);
-    failure.set_message(std::string(started.message()));
-    failure.set_retryable(true);
+    ended = FailedWithoutRank(std::string(started.message()), /*step=*/0);
   }
   if (!KillDescendants(absl::Seconds(5))) LogError("processes that the workers started cannot be killed");
   return Finish(ended);
@@ -167,9 +162,7 @@ void Attempt::TakeEvent(Rank& rank, int number, v1::WorkerEvent event) {
     }
   }
   if (event.has_progress()) last_step_ = std::max(last_step_, event.progress().step());
-  for (const v1::MetricColumn& column : event.metrics().columns()) {
-    for (const int64_t step : column.step()) last_step_ = std::max(last_step_, step);
-  }
+  last_step_ = std::max(last_step_, LastStep(event.metrics()));
   if (event.has_begun()) last_step_ = std::max(last_step_, event.begun().start_step());
   if (event.has_checkpoint()) {
     saved_step_ = std::max(saved_step_, event.checkpoint().step());

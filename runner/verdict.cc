@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "attempt/records.h"
 #include "common/exit_codes.h"
 
 namespace ddp {
@@ -77,11 +78,7 @@ v1::AttemptEnded Judge(const std::vector<RankRecord>& ranks, StopRequest stop, i
   if (blamed >= 0) {
     *ended.mutable_failure() = Describe(blamed, ranks[static_cast<size_t>(blamed)], last_step);
   } else {
-    ended.mutable_failure()->set_rank(-1);
-    ended.mutable_failure()->set_exit_code(-1);
-    ended.mutable_failure()->set_step(last_step);
-    ended.mutable_failure()->set_retryable(true);
-    ended.mutable_failure()->set_message("the ranks did not end together and were killed");
+    *ended.mutable_failure() = FailedWithoutRank("the ranks did not end together and were killed", last_step).failure();
   }
   return ended;
 }

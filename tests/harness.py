@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import time
 

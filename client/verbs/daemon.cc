@@ -11,10 +11,7 @@ namespace ddp {
 namespace {
 
 v1::SystemInfo Info(Connection& connection) {
-  v1::SystemInfo info;
-  const auto context = connection.Context();
-  Check(connection.system().GetInfo(context.get(), {}, &info));
-  return info;
+  return Call(connection, connection.system(), &v1::SystemService::Stub::GetInfo, v1::GetInfoRequest());
 }
 
 std::string Summary(const v1::SystemInfo& info) {

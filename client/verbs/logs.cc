@@ -36,9 +36,7 @@ void RunLogs(const LogFlags& flags, const Globals& globals) {
     request.set_attempt(flags.attempt);
     request.set_rank(flags.rank);
     request.set_tail(flags.tail);
-    v1::ReadLogResponse response;
-    const auto context = connection.Context();
-    Check(connection.logs().Read(context.get(), request, &response));
+    const v1::ReadLogResponse response = Call(connection, connection.logs(), &v1::LogService::Stub::Read, request);
     if (globals.is_text())
       PrintLines(response.lines(), flags.rank < 0);
     else

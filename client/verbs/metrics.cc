@@ -57,9 +57,8 @@ void Follow(const MetricFlags& flags, const Globals& globals, Connection& connec
 void Summaries(const MetricFlags& flags, const Globals& globals, Connection& connection) {
   v1::ListSeriesRequest request;
   request.set_job_id(flags.id);
-  v1::ListSeriesResponse response;
-  const auto context = connection.Context();
-  Check(connection.metrics().ListSeries(context.get(), request, &response));
+  const v1::ListSeriesResponse response =
+      Call(connection, connection.metrics(), &v1::MetricService::Stub::ListSeries, request);
   if (!globals.is_text()) {
     Print(ToText(response, globals.format));
     return;
@@ -78,9 +77,8 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
   *request.mutable_series() = {flags.series.begin(), flags.series.end()};
   request.set_attempt(flags.attempt);
   request.set_max_buckets(flags.max_buckets);
-  v1::QueryMetricsResponse response;
-  const auto context = connection.Context();
-  Check(connection.metrics().Query(context.get(), request, &response));
+  const v1::QueryMetricsResponse response =
+      Call(connection, connection.metrics(), &v1::MetricService::Stub::Query, request);
   if (!globals.is_text() && !flags.csv) {
     Print(ToText(response, globals.format));
     return;

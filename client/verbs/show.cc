@@ -22,7 +22,7 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
   std::vector<std::string> row{
       job.id(),
       job.spec().name(),
-      StateText(job.state()),
+      StateName(job.state()),
       ModeText(job.spec().training().mode()),
       job.spec().training().model().name(),
       p.total_steps() > 0 ? absl::StrCat(p.step(), "/", p.total_steps()) : "-",
@@ -52,9 +52,7 @@ void RunList(const ListFlags& flags, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::ListJobsResponse all;
   do {
-    v1::ListJobsResponse page;
-    const auto context = connection.Context();
-    Check(connection.jobs().List(context.get(), request, &page));
+    const v1::ListJobsResponse page = Call(connection, connection.jobs(), &v1::JobService::Stub::List, request);
     for (const v1::Job& job : page.jobs()) {
       if (flags.limit == 0 || all.jobs_size() < flags.limit) *all.add_jobs() = job;
     }
@@ -89,7 +87,7 @@ std::string Describe(const v1::Job& job) {
   std::vector<std::vector<std::string>> rows{
       {"id", job.id()},
       {"name", job.spec().name()},
-      {"state", absl::StrCat(StateText(job.state()), job.state_reason().empty() ? "" : ": ", job.state_reason())},
+      {"state", absl::StrCat(StateName(job.state()), job.state_reason().empty() ? "" : ": ", job.state_reason())},
       {"created", TimeText(job.create_time())},
   };
   if (job.has_end_time()) rows.push_back({"ended", TimeText(job.end_time())});
@@ -141,9 +139,7 @@ void RunGet(const std::string& id, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::GetJobRequest request;
   request.set_id(id);
-  v1::Job job;
-  const auto context = connection.Context();
-  Check(connection.jobs().Get(context.get(), request, &job));
+  const v1::Job job = Call(connection, connection.jobs(), &v1::JobService::Stub::Get, request);
   Print(globals.is_text() ? Describe(job) : ToText(job, globals.format));
 }
 

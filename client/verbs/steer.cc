@@ -17,8 +17,8 @@ void Report(const Globals& globals, const v1::Job& job) {
     Print(ToText(job, globals.format));
     return;
   }
-  const bool waits = HasEnded(job.state());
-  std::string text = absl::StrCat(job.id(), " ", StateText(job.state()));
+  const bool waits = IsEnded(job.state());
+  std::string text = absl::StrCat(job.id(), " ", StateName(job.state()));
   if (waits && job.state() != v1::JOB_STATE_FAILED) {
     absl::StrAppend(&text, job.checkpoint_step() >= 0 ? absl::StrCat(", saved at step ", job.checkpoint_step())
                                                       : std::string(", nothing was saved"));
@@ -29,7 +29,7 @@ void Report(const Globals& globals, const v1::Job& job) {
 }
 
 void FinishStop(const StopFlags& flags, const Globals& globals, Connection& connection, v1::Job job) {
-  if (!flags.no_wait && !HasEnded(job.state())) {
+  if (!flags.no_wait && !IsEnded(job.state())) {
     job = WatchToEnd(globals, connection, job.id(), {.talk = false});
   }
   Report(globals, job);
@@ -40,34 +40,28 @@ void RunCancel(const StopFlags& flags, const Globals& globals) {
   v1::CancelJobRequest request;
   request.set_id(flags.id);
   request.set_force(flags.force);
-  v1::Job job;
-  const auto context = connection.Context();
-  Check(connection.jobs().Cancel(context.get(), request, &job));
-  FinishStop(flags, globals, connection, std::move(job));
+  const v1::Job job = Call(connection, connection.jobs(), &v1::JobService::Stub::Cancel, request);
+  FinishStop(flags, globals, connection, job);
 }
 
 void RunPause(const StopFlags& flags, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::PauseJobRequest request;
   request.set_id(flags.id);
-  v1::Job job;
-  const auto context = connection.Context();
-  Check(connection.jobs().Pause(context.get(), request, &job));
-  FinishStop(flags, globals, connection, std::move(job));
+  const v1::Job job = Call(connection, connection.jobs(), &v1::JobService::Stub::Pause, request);
+  FinishStop(flags, globals, connection, job);
 }
 
 void RunResume(const std::string& id, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::ResumeJobRequest request;
   request.set_id(id);
-  v1::Job job;
-  const auto context = connection.Context();
-  Check(connection.jobs().Resume(context.get(), request, &job));
+  const v1::Job job = Call(connection, connection.jobs(), &v1::JobService::Stub::Resume, request);
   if (!globals.is_text()) {
     Print(ToText(job, globals.format));
     return;
   }
-  Print(absl::StrCat(job.id(), " ", StateText(job.state()),
+  Print(absl::StrCat(job.id(), " ", StateName(job.state()),
                      job.checkpoint_step() >= 0 ? absl::StrCat(", goes on at step ", job.checkpoint_step())
                                                 : std::string(", begins anew (nothing was saved)"),
                      "\n"));
@@ -77,9 +71,7 @@ void RunDelete(const std::string& id, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::DeleteJobRequest request;
   request.set_id(id);
-  v1::DeleteJobResponse response;
-  const auto context = connection.Context();
-  Check(connection.jobs().Delete(context.get(), request, &response));
+  const v1::DeleteJobResponse response = Call(connection, connection.jobs(), &v1::JobService::Stub::Delete, request);
   Print(globals.is_text() ? "deleted\n" : ToText(response, globals.format));
 }
 

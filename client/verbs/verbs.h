@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/exit_codes.h"
 #include "client/output.h"
+#include "proto/job_state.h"
 
 namespace ddp {
 
@@ -34,13 +35,23 @@ inline void Check(const grpc::Status& status) {
   if (!status.ok()) throw ErrorOf(status);
 }
 
+// One call of `stub` that answers at once, as in Call(connection, connection.jobs(), &v1::JobService::Stub::Get,
+// request).
+template <typename Stub, typename Request, typename Response>
+Response Call(const Connection& connection, Stub& stub,
+              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*), const Request& request) {
+  Response response;
+  const std::unique_ptr<grpc::ClientContext> context = connection.Context();
+  Check((stub.*method)(context.get(), request, &response));
+  return response;
+}
+
 // Writes to standard output; a reader that has gone (`| head`) ends the program quietly.
 void Print(const std::string& text);
 
 struct WatchOptions {
   bool talk = true;                                   // draw progress and events on standard error
   absl::Duration timeout = absl::InfiniteDuration();  // kNoDaemon when it passes
-  uint64_t after_event = 0;
 };
 // Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches:
 // ExitError (kDetached).

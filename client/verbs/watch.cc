@@ -89,7 +89,7 @@ class Narrator {
     }
     last_ = job.progress();
     seen_ = true;
-    if (talk_ && !HasEnded(job.state())) terminal_.Live(ProgressLine(job, terminal_.width()));
+    if (talk_ && !IsEnded(job.state())) terminal_.Live(ProgressLine(job, terminal_.width()));
   }
   void Take(const v1::JobEvent& event) {
     if (talk_) terminal_.Print(EventLine(event));
@@ -121,7 +121,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
       options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
   InterruptGuard interrupt;
   Narrator narrator(options.talk);
-  uint64_t event = options.after_event;
+  uint64_t event = 0;
   v1::Job job;
   std::unique_ptr<Connection> later;
   absl::Time lost = absl::InfinitePast();
@@ -153,7 +153,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     if (status.ok()) break;
     if (absl::Now() >= give_up) {
       narrator.Clear();
-      throw ExitError(kNoDaemon, absl::StrCat("the time has passed; job ", id, " is ", StateText(job.state())));
+      throw ExitError(kNoDaemon, absl::StrCat("the time has passed; job ", id, " is ", StateName(job.state())));
     }
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw ErrorOf(status);
     if (lost == absl::InfinitePast()) {
@@ -190,7 +190,7 @@ void AddWatch(CLI::App& app, Globals& globals) {
     WatchOptions options{.talk = false};
     if (*timeout > 0) options.timeout = absl::Seconds(*timeout);
     const v1::Job job = WatchToEnd(globals, connection, *waited, options);
-    Print(globals.is_text() ? absl::StrCat(StateText(job.state()), "\n") : ToText(job, globals.format));
+    Print(globals.is_text() ? absl::StrCat(StateName(job.state()), "\n") : ToText(job, globals.format));
     globals.exit_code = CodeOf(job.state());
   });
 }

@@ -8,7 +8,6 @@
 //   fork             leaves a grandchild in a session of its own
 //   say-finished     reports the end and goes on with the script
 //   sleep MS         train MS  one step each 10 ms until a stop, or MS milliseconds have passed
-// With --check it answers an empty CheckResult.
 #include <poll.h>
 #include <unistd.h>
 
@@ -147,8 +146,7 @@ struct Player {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc == 2 && std::string(argv[1]) == "--check") return 0;
+int main() {
   const auto frame = ddp::ReadFrame(kFd);
   ddp::v1::WorkerCommand command;
   if (!frame.ok() || !*frame || !command.ParseFromString(**frame)) return 2;

@@ -1,5 +1,7 @@
 #include "server/api/status.h"
 
+#include "common/text.h"
+
 namespace ddp {
 
 namespace {
@@ -10,11 +12,8 @@ constexpr size_t kMessageBytes = 1500;
 constexpr size_t kDescriptionBytes = 600;
 constexpr int kDetailBytes = 3500;
 
-std::string Cut(std::string text, size_t limit) {
-  if (text.size() <= limit) return text;
-  size_t end = limit;
-  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end) + "...";
+std::string Cut(const std::string& text, size_t limit) {
+  return text.size() <= limit ? text : std::string(CutUtf8(text, limit)) + "...";
 }
 
 }  // namespace

@@ -5,8 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "common/files.h"
+#include "common/checkpoint_folders.h"
 #include "common/ids.h"
 #include "server/jobs/excerpt.h"
 
@@ -23,17 +22,9 @@ bool ParseStep(const std::string& text, int64_t* step) {
 
 std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint_dir) {
   std::vector<CheckpointFolder> found;
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(checkpoint_dir);
-  if (!names.ok()) return found;
-  for (const std::string& name : *names) {
-    int64_t step = 0;
-    // Only the names that workers write.
-    if (name.rfind("step-", 0) != 0 || !ParseStep(name.substr(5), &step)) continue;
-    if (absl::StrFormat("step-%08d", step) != name) continue;
-    std::string path = absl::StrCat(checkpoint_dir, "/", name);
-    if (Exists(path + "/manifest.json")) found.push_back({step, std::move(path)});
+  for (const int64_t step : ListCheckpoints(checkpoint_dir)) {
+    found.push_back({step, absl::StrCat(checkpoint_dir, "/", CheckpointName(step))});
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   return found;
 }
 

@@ -60,18 +60,11 @@ std::optional<v1::JobState> Next(v1::JobState state, JobTrigger trigger) {
   }
 }
 
-bool IsEnded(v1::JobState state) {
-  return state == v1::JOB_STATE_PAUSED || state == v1::JOB_STATE_CANCELLED || state == v1::JOB_STATE_SUCCEEDED ||
-         state == v1::JOB_STATE_FAILED;
-}
-
 bool HoldsSlots(v1::JobState state) { return HasAttempt(state) || state == v1::JOB_STATE_RESTARTING; }
 
 bool HasAttempt(v1::JobState state) {
   return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING || state == v1::JOB_STATE_PAUSING ||
          state == v1::JOB_STATE_CANCELLING;
 }
-
-std::string StateName(v1::JobState state) { return v1::JobState_Name(state).substr(sizeof("JOB_STATE_") - 1); }
 
 }  // namespace ddp

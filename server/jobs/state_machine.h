@@ -3,9 +3,9 @@
 #define DDP_SERVER_JOBS_STATE_MACHINE_H_
 
 #include <optional>
-#include <string>
 
 #include "ddp/v1/job.pb.h"
+#include "proto/job_state.h"
 
 namespace ddp {
 
@@ -25,15 +25,10 @@ enum class JobTrigger {
 // The next state; unset: this cannot happen, or must be refused, in this state.
 std::optional<v1::JobState> Next(v1::JobState state, JobTrigger trigger);
 
-// No process, no slot; left by Resume only.
-bool IsEnded(v1::JobState state);
 // The job's slots are taken.
 bool HoldsSlots(v1::JobState state);
 // An attempt is alive.
 bool HasAttempt(v1::JobState state);
-
-// "RUNNING"
-std::string StateName(v1::JobState state);
 
 }  // namespace ddp
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "attempt/event_log.h"
+#include "attempt/records.h"
 #include "common/files.h"
 #include "common/ids.h"
 #include "common/logging.h"
@@ -17,20 +18,6 @@ namespace ddp {
 namespace {
 
 double Jitter() { return static_cast<double>(RandomBits() >> 11) * 0x1p-53; }
-
-v1::AttemptEnded FailedEnd(const std::string& message, int64_t step, bool retryable) {
-  v1::AttemptEnded ended;
-  ended.set_outcome(v1::ATTEMPT_OUTCOME_FAILED);
-  ended.set_step(step);
-  ended.set_saved_step(-1);
-  v1::Failure& failure = *ended.mutable_failure();
-  failure.set_rank(-1);
-  failure.set_exit_code(-1);
-  failure.set_message(message);
-  failure.set_step(step);
-  failure.set_retryable(retryable);
-  return ended;
-}
 
 }  // namespace
 
@@ -124,9 +111,8 @@ void JobManager::StartAttempt(Entry& entry, JobTrigger trigger, const std::vecto
   const v1::Launch launch = MakeLaunch(entry.record);
   absl::StatusOr<int64_t> pid = parts_.launcher.Launch(launch);
   if (!pid.ok()) {
-    FinishWith(entry, FailedEnd(absl::StrCat("cannot start the runner: ", std::string(pid.status().message())),
-                                entry.record.job.attempts(number - 1).start_step(),
-                                /*retryable=*/true));
+    FinishWith(entry, FailedWithoutRank(absl::StrCat("cannot start the runner: ", std::string(pid.status().message())),
+                                        entry.record.job.attempts(number - 1).start_step()));
     return;
   }
   entry.record.job.mutable_attempts(number - 1)->set_runner_pid(*pid);
@@ -163,8 +149,8 @@ void JobManager::FinishAttempt(Entry& entry) {
     FinishWith(entry, ended);
     return;
   }
-  ended = FailedEnd("the runner vanished without a word (killed, or the machine was restarted)",
-                    job.attempts(job.attempts_size() - 1).last_step(), /*retryable=*/true);
+  ended = FailedWithoutRank("the runner vanished without a word (killed, or the machine was restarted)",
+                            job.attempts(job.attempts_size() - 1).last_step());
   ended.set_outcome(v1::ATTEMPT_OUTCOME_LOST);
   FinishWith(entry, ended);
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "attempt/event_log.h"
+#include "attempt/records.h"
 #include "common/ids.h"
 #include "common/logging.h"
 #include "common/status_macros.h"
@@ -23,14 +24,6 @@ v1::CoordinatorMessage AckOf(uint64_t seq) {
   v1::CoordinatorMessage message;
   message.mutable_ack()->set_seq(seq);
   return message;
-}
-
-int64_t LastStep(const v1::MetricBatch& batch) {
-  int64_t last = 0;
-  for (const v1::MetricColumn& column : batch.columns()) {
-    for (const int64_t step : column.step()) last = std::max(last, step);
-  }
-  return last;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/ids.h"
 #include "common/logging.h"
 #include "common/status_macros.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "ddp/v1/system.pb.h"
 
 namespace ddp {

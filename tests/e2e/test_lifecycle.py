@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from safetensors.torch import load_file
 
-from harness import BIN, Daemon, alive, poll, write_csv
+from harness import BIN, alive, write_csv
 
 # 40 epochs of 16 steps of some 15 ms: long enough to be stopped in the middle.
 LONG = ("--mode", "finetune", "--data", "fashion-mnist", "--limit", 8192, "--batch-size", 512, "--epochs", 40,
@@ -91,7 +91,7 @@ def test_embedding_objective_reports_a_collapse(daemon):
 
 
 def test_each_epoch_leaves_a_checkpoint_and_the_last_three_stay(daemon, tmp_path):
-    data = write_csv(tmp_path / "d.tsv".replace(".tsv", ".csv"), ["x", "y"], [[i, i % 2] for i in range(40)])
+    data = write_csv(tmp_path / "d.csv", ["x", "y"], [[i, i % 2] for i in range(40)])
     job = daemon.train("--mode", "finetune", "--data", data, "--feature-columns", "x", "--label-column", "y", "--epochs", 5,
                        "--batch-size", 10, "--valid", "none", "--nproc", 1)
     folders = sorted(p.name for p in (daemon.home / "jobs" / job / "checkpoints").iterdir())

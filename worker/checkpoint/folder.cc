@@ -11,7 +11,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/files.h"
@@ -24,7 +23,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kTemporaryPrefix[] = ".tmp-";
-constexpr char kManifest[] = "manifest.json";
 
 std::string HashText(const XXH128_hash_t& hash) { return absl::StrFormat("%016x%016x", hash.high64, hash.low64); }
 
@@ -77,8 +75,8 @@ absl::Status WriteFolder(const std::string& folder, int64_t step, int attempt, c
     DDP_ASSIGN_OR_RETURN(manifest["files"][file.name], WriteOne(absl::StrCat(folder, "/", file.name), file, disk));
   }
   const std::string text = manifest.dump(1) + "\n";
-  const FileToWrite last{kManifest, [&](CheckpointFile& out) { return out.Append(text); }};
-  DDP_RETURN_IF_ERROR(WriteOne(absl::StrCat(folder, "/", kManifest), last, disk).status());
+  const FileToWrite last{kManifestName, [&](CheckpointFile& out) { return out.Append(text); }};
+  DDP_RETURN_IF_ERROR(WriteOne(absl::StrCat(folder, "/", kManifestName), last, disk).status());
   return FsyncFolder(folder);
 }
 
@@ -110,14 +108,6 @@ CheckpointDisk& CheckpointDisk::Real() {
   return disk;
 }
 
-std::string CheckpointName(int64_t step) { return absl::StrFormat("step-%08d", step); }
-
-int64_t CheckpointStep(const std::string& name) {
-  int64_t step = -1;
-  if (name.rfind("step-", 0) != 0 || !absl::SimpleAtoi(name.substr(5), &step) || step < 0) return -1;
-  return CheckpointName(step) == name ? step : -1;
-}
-
 absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir, int64_t step, int attempt,
                                              const std::vector<FileToWrite>& files, CheckpointDisk& disk) {
   DDP_RETURN_IF_ERROR(MakeFolders(checkpoints_dir));
@@ -136,7 +126,7 @@ absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir,
 }
 
 absl::Status VerifyCheckpoint(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/", kManifest);
+  const std::string path = absl::StrCat(folder, "/", kManifestName);
   absl::StatusOr<std::string> text = ReadFile(path, size_t{1} << 20);
   if (!text.ok()) return text.status();
   const Json manifest = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -160,18 +150,6 @@ absl::Status VerifyCheckpoint(const std::string& folder) {
   return absl::OkStatus();
 }
 
-std::vector<int64_t> ListCheckpoints(const std::string& checkpoints_dir) {
-  std::vector<int64_t> steps;
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(checkpoints_dir);
-  if (!names.ok()) return steps;
-  for (const std::string& name : *names) {
-    const int64_t step = CheckpointStep(name);
-    if (step >= 0 && Exists(absl::StrCat(checkpoints_dir, "/", name, "/", kManifest))) steps.push_back(step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
-}
-
 std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::string>* rejected) {
   const std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -189,7 +167,8 @@ absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep) {
   for (size_t i = 0; i + kept < steps.size(); ++i) {
     const std::string folder = absl::StrCat(checkpoints_dir, "/", CheckpointName(steps[i]));
     // Without its manifest first, so that a crash inside the removal leaves no half checkpoint.
-    if (unlink(absl::StrCat(folder, "/", kManifest).c_str()) != 0) return ErrnoStatus(errno, "cannot remove " + folder);
+    if (unlink(absl::StrCat(folder, "/", kManifestName).c_str()) != 0)
+      return ErrnoStatus(errno, "cannot remove " + folder);
     DDP_RETURN_IF_ERROR(RemoveTree(folder));
   }
   DDP_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(checkpoints_dir));

@@ -14,15 +14,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/checkpoint_folders.h"
 
 namespace ddp {
 
 inline constexpr int kCheckpointFormat = 1;
-
-// "step-00001234"
-std::string CheckpointName(int64_t step);
-// -1: not a name that CheckpointName makes.
-int64_t CheckpointStep(const std::string& name);
 
 // A file in the making. Every Append may fail (a full disk).
 class CheckpointFile {
@@ -56,9 +52,6 @@ absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir,
 
 // OK when the manifest is there and every file has its size and hash; DataLoss names the file otherwise.
 absl::Status VerifyCheckpoint(const std::string& folder);
-
-// Steps of the folders that have a manifest, oldest first. NotFound is no error: none.
-std::vector<int64_t> ListCheckpoints(const std::string& checkpoints_dir);
 
 // The folder (with its path) of the newest checkpoint that verifies; "" when none does. What newer ones suffer from
 // goes to `rejected`.

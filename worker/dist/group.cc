@@ -76,6 +76,12 @@ void Group::Sum(std::span<double> values) {
   if (!device.is_same(host)) host.copy_(device);
 }
 
+bool Group::Any(bool mine) {
+  double sum = mine ? 1 : 0;
+  Sum({&sum, 1});
+  return sum > 0;
+}
+
 std::string Group::FromRank0(const std::string& name, const std::string& text) {
   if (world_size_ == 1) return text;
   if (rank_ == 0) {

@@ -33,6 +33,8 @@ class Group {
 
   // values[i] = sum over ranks, in double.
   void Sum(std::span<double> values);
+  // On every rank: does any rank say so?
+  bool Any(bool mine);
   // Every rank gets rank 0's text, for decisions that must be taken once. Goes over the store: not for every step.
   std::string FromRank0(const std::string& name, const std::string& text);
   // Every tensor becomes rank 0's.

@@ -1,6 +1,5 @@
 #include "worker/train/initial_weights.h"
 
-#include <ATen/Functions.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -11,12 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/tensor_file.h"
 
 namespace ddp {
 
 namespace {
-
-std::string ShapeText(const std::vector<int64_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
 bool MatchesAny(const std::string& name, const std::vector<std::string>& globs) {
   return std::any_of(globs.begin(), globs.end(),
@@ -116,9 +114,7 @@ absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::
   DDP_ASSIGN_OR_RETURN(LoadPlan plan, PlanFor(file, weights, reinit, model));
   for (const auto& [name, tensor] : model.parameters()) {
     if (std::find(plan.load.begin(), plan.load.end(), name) == plan.load.end()) continue;
-    const at::Tensor host = at::empty(tensor.sizes(), at::kFloat);
-    DDP_RETURN_IF_ERROR(file.Read(*file.Find(name), host.data_ptr()));
-    tensor.detach().copy_(host);
+    DDP_RETURN_IF_ERROR(ReadInto(file, *file.Find(name), tensor));
   }
   return plan;
 }

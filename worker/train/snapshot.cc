@@ -1,7 +1,5 @@
 #include "worker/train/snapshot.h"
 
-#include <ATen/Functions.h>
-
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +8,7 @@
 #include "common/status_macros.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/tensor_file.h"
 
 namespace ddp {
 
@@ -107,12 +106,6 @@ SnapshotInfo FromJson(const Json& json) {
   return info;
 }
 
-std::string ShapeText(at::IntArrayRef shape) {
-  std::string text = "[";
-  for (const int64_t d : shape) absl::StrAppend(&text, text.size() > 1 ? ", " : "", d);
-  return text + "]";
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const SnapshotInfo& info, const Model& model,
@@ -159,9 +152,7 @@ absl::Status LoadExactly(const std::string& path, const NamedTensors& into) {
                                                         ShapeText(info->shape), ", needed is F32",
                                                         ShapeText(tensor.sizes())));
     }
-    const at::Tensor host = at::empty(info->shape, at::kFloat);
-    DDP_RETURN_IF_ERROR(file.Read(*info, host.data_ptr()));
-    tensor.detach().copy_(host);
+    DDP_RETURN_IF_ERROR(ReadInto(file, *info, tensor));
   }
   return absl::OkStatus();
 }

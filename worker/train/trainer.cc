@@ -120,12 +120,6 @@ bool Trainer::TrainEpoch() {
   return true;
 }
 
-bool Trainer::AnyRankStops() {
-  double stops = parts_.link.stop_requested() ? 1 : 0;
-  parts_.group.Sum({&stops, 1});
-  return stops > 0;
-}
-
 std::optional<Trainer::StepSums> Trainer::ForwardBackward(const std::vector<int64_t>& share, int64_t samples) {
   StepSums local;
   const std::vector<std::vector<int64_t>> parts = train_maker_.Cut(share, parts_.plan.micro_batch);
@@ -135,7 +129,8 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(const std::vector<int6
   const int64_t rounds = StepsPerEpoch((samples + world - 1) / world, parts_.plan.micro_batch);
   const int64_t idle = rounds - static_cast<int64_t>(parts.size());
   for (int64_t round = 0; round < rounds; ++round) {
-    if (round > 0 && round % kStopCheckRounds == 0 && AnyRankStops()) return std::nullopt;
+    if (round > 0 && round % kStopCheckRounds == 0 && parts_.group.Any(parts_.link.stop_requested()))
+      return std::nullopt;
     const bool last = round + 1 == rounds;
     if (last) reducer_.BeforeForward();
     if (round < idle) {
@@ -263,9 +258,8 @@ void Trainer::Save(bool required) {
     }
     parts_.link.Phase("training");
   }
-  double failed = error.empty() ? 0 : 1;
-  parts_.group.Sum({&failed, 1});  // what is saved decides what is done next, on every rank
-  if (failed == 0) {
+  // What is saved decides what is done next, on every rank.
+  if (!parts_.group.Any(!error.empty())) {
     saved_step_ = state_.step;
     return;
   }

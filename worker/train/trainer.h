@@ -71,7 +71,6 @@ class Trainer {
   // `samples` of all ranks, `share` of them this rank's. Unset: stopped before the update.
   std::optional<StepSums> Step(const std::vector<int64_t>& share, int64_t samples);
   std::optional<StepSums> ForwardBackward(const std::vector<int64_t>& share, int64_t samples);
-  bool AnyRankStops();
   void ReportStep(const StepSums& sums, int64_t samples, double lr);
   void ReportProgress();
   bool Validate();

@@ -46,7 +46,8 @@ class Attempt {
     ChooseCheckpoint();
     link_.Phase("data");
     LoadData();
-    if (AnyRankStops()) return {.completed = false, .step = resume_step(), .saved_step = saved_step()};
+    if (group_->Any(link_.stop_requested()))
+      return {.completed = false, .step = resume_step(), .saved_step = saved_step()};
     BuildModel();
     Plan plan = MakePlan(config_.training, data_, input_, config_.world_size);
     Announce(plan);
@@ -94,19 +95,13 @@ class Attempt {
     absl::StatusOr<Dataset> data = LoadDataset(config_.training.data, has_tokenizer ? &tokenizer : nullptr,
                                                has_classes ? from.class_names : std::vector<std::string>{},
                                                [this] { return link_.stop_requested(); });
-    if (!data.ok() && absl::IsCancelled(data.status())) return;  // AnyRankStops follows
+    if (!data.ok() && absl::IsCancelled(data.status())) return;  // Run asks all ranks next
     data_ = OrNoRetry(std::move(data));
     if (resumed_ && info_.data_fingerprint != data_.fingerprint) {
       throw NoRetryError(absl::StrCat("training.data.source: the data has changed since the checkpoint: fingerprint ",
                                       info_.data_fingerprint, " then, ", data_.fingerprint,
                                       " now. Restore it, or start a new job"));
     }
-  }
-
-  bool AnyRankStops() {
-    double stops = link_.stop_requested() ? 1 : 0;
-    group_->Sum({&stops, 1});
-    return stops > 0;
   }
 
   void BuildModel() {
