@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "client/exit_codes.h"
 #include "client/spec_fields.h"
+#include "common/data_files.h"
 #include "common/files.h"
 #include "common/text.h"
 #include "google/protobuf/descriptor.h"
@@ -93,7 +94,7 @@ void ApplyFlag(v1::JobSpec& spec, const SpecFlag& flag, const std::vector<std::s
   for (const std::string& value : values) {
     std::string path = flag.field;
     std::vector<std::string> pieces{value};
-    if (path == "training.data.feature_columns") pieces = absl::StrSplit(value, ',');
+    if (path == "training.data.feature_columns" || path == "training.milestones") pieces = absl::StrSplit(value, ',');
     if (path == "training.model.options") {
       const size_t equals = value.find('=');
       if (equals == std::string::npos || equals == 0) {
@@ -112,13 +113,17 @@ void ApplyFlag(v1::JobSpec& spec, const SpecFlag& flag, const std::vector<std::s
 // The daemon has another working folder.
 std::string Absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
-bool LooksLikeTable(const std::string& text) { return absl::EndsWith(text, ".csv") || absl::EndsWith(text, ".tsv"); }
-
 void MakePathsAbsolute(v1::JobSpec& spec) {
   v1::Training& training = *spec.mutable_training();
   v1::Data& data = *training.mutable_data();
-  if (LooksLikeTable(data.source())) data.set_source(Absolute(data.source()));
+  if (IsDataFile(data.source())) data.set_source(Absolute(data.source()));
   if (!data.valid().empty() && data.valid() != "none") data.set_valid(Absolute(data.valid()));
+  if (!data.labels().empty()) data.set_labels(Absolute(data.labels()));
+  if (!data.valid_labels().empty()) data.set_valid_labels(Absolute(data.valid_labels()));
+  constexpr char kSentencePiece[] = "sentencepiece:";
+  if (absl::StartsWith(data.tokenizer(), kSentencePiece)) {
+    data.set_tokenizer(kSentencePiece + Absolute(data.tokenizer().substr(sizeof(kSentencePiece) - 1)));
+  }
   const std::string& from = training.init_from();
   if (absl::EndsWith(from, ".safetensors") || absl::StrContains(from, '/')) training.set_init_from(Absolute(from));
 }
@@ -129,23 +134,28 @@ const std::vector<SpecFlag>& SpecFlags() {
   static const std::vector<SpecFlag> kFlags{
       {"--mode", "training.mode", "pretrain or finetune", false},
       {"--objective", "training.objective",
-       "mlm (default of pretrain), embedding, classification (default of finetune), regression", false},
+       "mlm, clm, embedding or denoising to pretrain; classification or regression to finetune; default: what fits", false},
       {"--data", "training.data.source",
-       "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a .csv or .tsv file", false},
+       "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a file: see docs/data.md", false},
       {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false},
       {"--valid-fraction", "training.data.valid_fraction", "Part that is held out (0.1)", false},
       {"--text-column", "training.data.text_column", "Column of a CSV/TSV file with the text", false},
       {"--feature-columns", "training.data.feature_columns", "Columns with numbers, separated by commas", true},
       {"--label-column", "training.data.label_column", "Column to learn", false},
       {"--limit", "training.data.limit", "Use only the first N training samples", false},
-      {"--tokenizer", "training.data.tokenizer", "words (default) or bytes", false},
-      {"--vocab-size", "training.data.vocab_size", "Entries of the vocabulary of words (16384)", false},
-      {"--max-tokens", "training.data.max_tokens", "Texts are cut to this many tokens (32)", false},
-      {"--model", "training.model.name", "text-encoder or mlp; default: what fits the data", false},
+      {"--tokenizer", "training.data.tokenizer", "words (default), bytes, or sentencepiece:FILE.model", false},
+      {"--vocab-size", "training.data.vocab_size", "Entries of the vocabulary (words 16384, token files 50257)", false},
+      {"--labels", "training.data.labels", "File with the labels of IDX or npy data", false},
+      {"--valid-labels", "training.data.valid_labels", "The same for the file of --valid", false},
+      {"--image-shape", "training.data.image_shape", "CxHxW of the rows of tables or flat arrays", false},
+      {"--token-type", "training.data.token_type", "uint16 (default) or uint32, of raw token files", false},
+      {"--max-tokens", "training.data.max_tokens", "Texts are cut to, token files read in windows of this many (32)", false},
+      {"--model", "training.model.name", "text-encoder, gpt, convnet, resnet18 or mlp; default: what fits the data", false},
       {"--model-option", "training.model.options", "NAME=VALUE, see docs/models.md; repeatable", true},
-      {"--init-from", "training.init_from", "JOB, JOB@STEP, or a checkpoint folder or .safetensors file to start from",
+      {"--init-from", "training.init_from", "JOB, JOB@best, JOB@STEP, or a checkpoint folder or .safetensors file",
        false},
       {"--reinit", "training.reinit", "Pattern of tensor names that start fresh; repeatable", true},
+      {"--freeze", "training.freeze", "Pattern of tensor names that are not trained; repeatable", true},
       {"--epochs", "training.epochs", "Epochs (9)", false},
       {"--max-steps", "training.max_steps", "Stop after this many optimizer steps", false},
       {"--batch-size", "training.batch_size", "Samples per optimizer step over all ranks (4096)", false},
@@ -154,12 +164,25 @@ const std::vector<SpecFlag>& SpecFlags() {
       {"--optimizer", "training.optimizer", "adam (default), adamw or sgd", false},
       {"--weight-decay", "training.weight_decay", "Weight decay (0)", false},
       {"--momentum", "training.momentum", "Momentum of sgd (0)", false},
-      {"--schedule", "training.schedule", "step (default) or constant", false},
+      {"--nesterov", "training.nesterov", "true: Nesterov's momentum, with sgd", false},
+      {"--beta1", "training.beta1", "Of adam and adamw (0.9)", false},
+      {"--beta2", "training.beta2", "Of adam and adamw (0.999)", false},
+      {"--eps", "training.eps", "Of adam and adamw (1e-8)", false},
+      {"--clip", "training.clip", "Largest global norm of the gradient; default: none", false},
+      {"--precision", "training.precision", "fp32 (default) or bf16", false},
+      {"--nan-policy", "training.nan_policy", "stop (default), skip or rollback, on a loss that is not finite", false},
+      {"--schedule", "training.schedule", "step (default), multistep, cosine, linear or constant", false},
+      {"--warmup", "training.warmup", "Steps over which the learning rate rises (0)", false},
+      {"--min-lr", "training.min_lr", "Where cosine and linear end (0)", false},
+      {"--milestones", "training.milestones", "Epochs at which multistep drops the rate, as in 30,60", true},
       {"--step-size", "training.step_size", "Epochs between two drops of the learning rate (3)", false},
       {"--gamma", "training.gamma", "Factor of a drop (0.1)", false},
       {"--seed", "training.seed", "Seed of order, initial weights, masks and dropout (0)", false},
       {"--checkpoint-every", "training.checkpoint_every", "Also save every N steps", false},
-      {"--keep", "training.keep", "Newest checkpoints to keep (3)", false},
+      {"--keep", "training.keep", "Newest checkpoints to keep, beside the best one (3)", false},
+      {"--best-metric", "training.best_metric", "valid_loss (default), valid_acc, train_loss or train_acc", false},
+      {"--patience", "training.patience", "Stop after N epochs without a better best metric (0: never)", false},
+      {"--watch-every", "training.watch_every", "Histograms of parameters and gradients every N steps", false},
       {"--valid-every", "training.valid_every", "Also validate every N steps", false},
       {"--nproc", "resources.nproc", "Number of ranks; default: all slots", false},
       {"--device", "resources.device", "auto (default), cpu or cuda", false},

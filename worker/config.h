@@ -12,9 +12,10 @@
 
 namespace ddp {
 
-enum class Objective { kMlm, kEmbedding, kClassification, kRegression };
+enum class Objective { kMlm, kEmbedding, kClassification, kRegression, kClm, kDenoising };
 enum class OptimizerKind { kAdam, kAdamW, kSgd };
-enum class ScheduleKind { kStep, kConstant };
+enum class ScheduleKind { kStep, kConstant, kMultistep, kCosine, kLinear };
+enum class NanPolicy { kStop, kSkip, kRollback };
 enum class BackendKind { kShm, kGloo, kNccl };
 
 // As in specs and checkpoints.
@@ -28,10 +29,19 @@ inline const char* ObjectiveName(Objective o) {
       return "classification";
     case Objective::kRegression:
       return "regression";
+    case Objective::kClm:
+      return "clm";
+    case Objective::kDenoising:
+      return "denoising";
   }
   return "?";
 }
-inline bool IsTokenObjective(Objective o) { return o == Objective::kMlm || o == Objective::kEmbedding; }
+// Some tokens are hidden, and the model is to find them.
+inline bool IsHidingObjective(Objective o) { return o == Objective::kMlm || o == Objective::kEmbedding; }
+inline bool NeedsLabels(Objective o) { return o == Objective::kClassification || o == Objective::kRegression; }
+inline bool HasAccuracy(Objective o) {
+  return o == Objective::kClassification || o == Objective::kMlm || o == Objective::kClm;
+}
 
 // The workload. Meaning, units and defaults: proto/ddp/v1/spec.proto.
 struct TrainingConfig {
@@ -55,6 +65,20 @@ struct TrainingConfig {
   int64_t checkpoint_every = 0;
   int keep = 3;
   int64_t valid_every = 0;
+  std::vector<std::string> freeze;
+  std::vector<int> milestones;
+  int64_t warmup = 0;
+  double min_lr = 0;
+  double clip = 0;  // 0: none
+  bool bf16 = false;
+  NanPolicy nan_policy = NanPolicy::kStop;
+  bool nesterov = false;
+  std::string best_metric = "valid_loss";
+  int patience = 0;
+  int64_t watch_every = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
 };
 
 struct WorkerConfig {
@@ -62,6 +86,7 @@ struct WorkerConfig {
   int attempt = 1;
   std::string checkpoint_dir;
   std::string init_path;
+  std::string token_cache;  // folder; empty: none
   TrainingConfig training;
   bool cuda = false;
   BackendKind backend = BackendKind::kShm;

@@ -1,10 +1,12 @@
 #include "server/jobs/spec_validation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/data_files.h"
 #include "common/text.h"
 #include "server/jobs/excerpt.h"
 
@@ -68,6 +70,12 @@ class Validator {
   void PositiveNumber(const std::string& field, double value) {
     if (!(std::isfinite(value) && value > 0)) Refuse(field, absl::StrCat("must be a finite number > 0, got ", value));
   }
+  void NotNegativeNumber(const std::string& field, double value) {
+    if (!(std::isfinite(value) && value >= 0)) Refuse(field, absl::StrCat("must be a finite number >= 0, got ", value));
+  }
+  void Share(const std::string& field, double value) {
+    if (!(value >= 0 && value < 1)) Refuse(field, absl::StrCat("must be >= 0 and < 1, got ", value));
+  }
   template <typename Enum>
   bool Known(const std::string& field, Enum value, bool is_valid) {
     if (!is_valid) Refuse(field, absl::StrCat("unknown value ", static_cast<int>(value)));
@@ -110,11 +118,25 @@ class Validator {
     CheckText(prefix + "label_column", data.label_column(), 1024);
     CheckTexts(prefix + "feature_columns", data.feature_columns(), 1024);
     if (data.has_limit()) Positive(prefix + "limit", data.limit());
-    if (data.tokenizer() != "words" && data.tokenizer() != "bytes") {
-      Refuse(prefix + "tokenizer", absl::StrCat("must be words or bytes, got ", Excerpt(data.tokenizer())));
+    if (CheckText(prefix + "tokenizer", data.tokenizer(), 4096) && data.tokenizer() != "words" &&
+        data.tokenizer() != "bytes" && !absl::StartsWith(data.tokenizer(), "sentencepiece:/")) {
+      Refuse(prefix + "tokenizer", absl::StrCat("must be words, bytes or sentencepiece:/PATH/OF/FILE.model, got ",
+                                                Excerpt(data.tokenizer())));
     }
     Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
     Between(prefix + "max_tokens", data.max_tokens(), 1, 4096);
+    CheckPath(prefix + "labels", data.labels());
+    CheckPath(prefix + "valid_labels", data.valid_labels());
+    CheckText(prefix + "image_shape", data.image_shape(), 100);
+    if (!data.token_type().empty() && data.token_type() != "uint16" && data.token_type() != "uint32") {
+      Refuse(prefix + "token_type", absl::StrCat("must be uint16 or uint32, got ", Excerpt(data.token_type())));
+    }
+  }
+
+  void CheckPath(const std::string& field, const std::string& path) {
+    if (CheckText(field, path, 4096) && !path.empty() && path.front() != '/') {
+      Refuse(field, absl::StrCat("must be an absolute path, got ", Excerpt(path)));
+    }
   }
 
   void CheckSource(const std::string& field, const std::string& source) {
@@ -124,32 +146,91 @@ class Validator {
     for (const std::string& name : kNames) {
       if (source == name) return;
     }
-    const bool is_file = absl::EndsWith(source, ".csv") || absl::EndsWith(source, ".tsv");
+    const bool is_file = IsDataFile(source);
     if (is_file && source.front() == '/') return;
     const std::string shown = Excerpt(source);
     if (is_file) {
       Refuse(field, absl::StrCat("a file needs its absolute path, got ", shown));
     } else if (!source.empty() && source.front() == '/') {
-      Refuse(field, absl::StrCat("only .csv and .tsv files can be read, got ", shown));
+      Refuse(field, absl::StrCat("the name of a file must end with one of ", DataFileEndings(), "; got ", shown));
     } else {
       const std::string near = NearestName(source, kNames);
-      Refuse(field,
-             absl::StrCat(
-                 "unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
-                 ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a .csv or .tsv file"));
+      Refuse(field, absl::StrCat(
+                        "unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
+                        ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a file that ends "
+                        "with one of ",
+                        DataFileEndings()));
     }
   }
 
   void CheckObjective(const v1::Training& training) {
     if (!Known("training.objective", training.objective(), v1::Objective_IsValid(training.objective()))) return;
-    const bool token = training.objective() == v1::OBJECTIVE_MLM || training.objective() == v1::OBJECTIVE_EMBEDDING;
-    if (training.mode() == v1::MODE_PRETRAIN && !token) {
-      Refuse("training.objective", "pretraining takes mlm or embedding; for labels choose mode finetune");
+    const v1::Objective objective = training.objective();
+    const bool labels = objective == v1::OBJECTIVE_CLASSIFICATION || objective == v1::OBJECTIVE_REGRESSION;
+    if (training.mode() == v1::MODE_PRETRAIN && labels) {
+      Refuse("training.objective", "pretraining takes mlm, clm, embedding or denoising; for labels choose mode finetune");
     }
-    if (training.mode() == v1::MODE_FINETUNE && token) {
+    if (training.mode() == v1::MODE_FINETUNE && !labels) {
       Refuse("training.objective",
-             "finetuning takes classification or regression; for mlm or embedding choose mode pretrain");
+             "finetuning takes classification or regression; for mlm, clm, embedding or denoising choose mode pretrain");
     }
+  }
+
+  void CheckOptimizer(const v1::Training& training) {
+    const std::string prefix = "training.";
+    const bool sgd = training.optimizer() == v1::OPTIMIZER_KIND_SGD;
+    Known("training.optimizer", training.optimizer(), v1::OptimizerKind_IsValid(training.optimizer()));
+    NotNegativeNumber(prefix + "weight_decay", training.weight_decay());
+    Share(prefix + "momentum", training.momentum());
+    if (training.momentum() > 0 && !sgd) Refuse(prefix + "momentum", "only sgd has momentum; choose optimizer sgd");
+    if (training.nesterov() && !(sgd && training.momentum() > 0)) {
+      Refuse(prefix + "nesterov", "only sgd with a momentum has it; set optimizer sgd and momentum");
+    }
+    Share(prefix + "beta1", training.beta1());
+    Share(prefix + "beta2", training.beta2());
+    PositiveNumber(prefix + "eps", training.eps());
+    if (training.has_clip()) PositiveNumber(prefix + "clip", training.clip());
+    Known("training.precision", training.precision(), v1::Precision_IsValid(training.precision()));
+    Known("training.nan_policy", training.nan_policy(), v1::NanPolicy_IsValid(training.nan_policy()));
+  }
+
+  void CheckSchedule(const v1::Training& training) {
+    const std::string prefix = "training.";
+    PositiveNumber(prefix + "lr", training.lr());
+    Known("training.schedule", training.schedule(), v1::ScheduleKind_IsValid(training.schedule()));
+    Positive(prefix + "step_size", training.step_size());
+    PositiveNumber(prefix + "gamma", training.gamma());
+    NotNegative(prefix + "warmup", training.warmup());
+    NotNegativeNumber(prefix + "min_lr", training.min_lr());
+    if (training.min_lr() > training.lr()) {
+      Refuse(prefix + "min_lr", absl::StrCat("must not be above lr, ", training.lr(), "; got ", training.min_lr()));
+    }
+    const bool multistep = training.schedule() == v1::SCHEDULE_KIND_MULTISTEP;
+    if (multistep && training.milestones_size() == 0) {
+      Refuse(prefix + "milestones", "not given: name the epochs at which multistep drops the rate, as in 30,60");
+    }
+    if (!multistep && training.milestones_size() > 0) {
+      Refuse(prefix + "milestones", "only the schedule multistep has them; choose schedule multistep");
+    }
+    for (int i = 0; i < training.milestones_size(); ++i) {
+      const int before = i == 0 ? 0 : training.milestones(i - 1);
+      if (training.milestones(i) > before) continue;
+      Refuse(absl::StrCat(prefix, "milestones[", i, "]"),
+             absl::StrCat("must be above ", before, ", got ", training.milestones(i)));
+      break;
+    }
+  }
+
+  void CheckBest(const v1::Training& training) {
+    static const std::vector<std::string> kMetrics{"valid_loss", "valid_acc", "train_loss", "train_acc"};
+    const std::string& metric = training.best_metric();
+    if (std::find(kMetrics.begin(), kMetrics.end(), metric) == kMetrics.end()) {
+      Refuse("training.best_metric",
+             absl::StrCat("must be valid_loss, valid_acc, train_loss or train_acc, got ", Excerpt(metric)));
+    } else if (training.data().valid() == "none" && absl::StartsWith(metric, "valid_")) {
+      Refuse("training.best_metric", absl::StrCat("there is no ", metric, " without validation (data.valid is none)"));
+    }
+    NotNegative("training.patience", training.patience());
   }
 
   void CheckTraining(const v1::Training& training) {
@@ -168,19 +249,11 @@ class Validator {
     if (training.has_max_steps()) Positive(prefix + "max_steps", training.max_steps());
     Positive(prefix + "batch_size", training.batch_size());
     if (training.has_micro_batch()) Positive(prefix + "micro_batch", training.micro_batch());
-    PositiveNumber(prefix + "lr", training.lr());
-    Known("training.optimizer", training.optimizer(), v1::OptimizerKind_IsValid(training.optimizer()));
-    Known("training.schedule", training.schedule(), v1::ScheduleKind_IsValid(training.schedule()));
-    if (!(std::isfinite(training.weight_decay()) && training.weight_decay() >= 0)) {
-      Refuse(prefix + "weight_decay", absl::StrCat("must be a finite number >= 0, got ", training.weight_decay()));
-    }
-    if (!(training.momentum() >= 0 && training.momentum() < 1)) {
-      Refuse(prefix + "momentum", absl::StrCat("must be >= 0 and < 1, got ", training.momentum()));
-    } else if (training.momentum() > 0 && training.optimizer() != v1::OPTIMIZER_KIND_SGD) {
-      Refuse(prefix + "momentum", "only sgd has momentum; choose optimizer sgd");
-    }
-    Positive(prefix + "step_size", training.step_size());
-    PositiveNumber(prefix + "gamma", training.gamma());
+    CheckSchedule(training);
+    CheckOptimizer(training);
+    CheckBest(training);
+    CheckTexts(prefix + "freeze", training.freeze(), 1024);
+    NotNegative(prefix + "watch_every", training.watch_every());
     NotNegative(prefix + "checkpoint_every", training.checkpoint_every());
     Positive(prefix + "keep", training.keep());
     NotNegative(prefix + "valid_every", training.valid_every());

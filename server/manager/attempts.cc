@@ -77,6 +77,7 @@ v1::Launch JobManager::MakeLaunch(const JobRecord& record) const {
   launch.set_attempt_dir(AttemptFolder(job.id(), number));
   launch.set_checkpoint_dir(JobFolder(job.id()) + "/checkpoints");
   launch.set_init_path(record.init_path);
+  launch.set_token_cache(options_.home + "/cache/tokens");
   const bool cuda = resources.device() == v1::DEVICE_CUDA;
   launch.set_worker_binary(cuda ? options_.cuda_worker_binary : options_.worker_binary);
   launch.set_threads_per_rank(std::max(1, options_.cores / std::max(1, resources.nproc())));

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,20 @@
 
 namespace ddp {
 
-// Samples of one split. Either tokens, features or pixels are set; classes or numbers when the spec wants labels.
+// Windows of a file of tokens that may be larger than memory. Thread-safe.
+class TokenWindows {
+ public:
+  virtual ~TokenWindows() = default;
+  // Windows of this split, from 0.
+  virtual int64_t size() const = 0;
+  virtual int64_t window_tokens() const = 0;
+  // Window `index`: out.size() == window_tokens() + 1 tokens; the last one is the first of the next window, there only to
+  // be predicted. InvalidArgument names the file, the offset in bytes and the value of a token outside the vocabulary.
+  virtual absl::Status Read(int64_t index, std::span<int32_t> out) const = 0;
+};
+
+// Samples of one split. Either tokens, windows, features or pixels are set; classes or numbers when the spec wants
+// labels.
 struct Split {
   std::vector<int32_t> tokens;         // sample i is tokens[token_offsets[i], token_offsets[i + 1]), never empty
   std::vector<int64_t> token_offsets;  // n + 1, or empty: not text
@@ -25,15 +40,25 @@ struct Split {
   float pixel_std = 1;
   std::vector<int64_t> classes;  // indices into Dataset::class_names
   std::vector<double> numbers;
-  std::vector<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by
+  std::vector<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by; not of windows
+  std::shared_ptr<const TokenWindows> windows;
 
-  int64_t size() const { return static_cast<int64_t>(sample_hash.size()); }
+  int64_t size() const { return windows ? windows->size() : static_cast<int64_t>(sample_hash.size()); }
+};
+
+// Of features that are images, in this order.
+struct ImageShape {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  bool is_image() const { return channels > 0; }
 };
 
 struct Dataset {
   Split train;  // never empty
   Split valid;  // empty: no validation
   std::vector<std::string> class_names;
+  ImageShape image;         // not set: the features are no images
   Tokenizer tokenizer;      // of text data
   std::string fingerprint;  // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits
 };
@@ -65,6 +90,7 @@ struct Probe {
   bool complete = false;  // the whole training data was read
   bool has_text = false;
   int64_t feature_dim = 0;               // without text
+  ImageShape image;
   std::vector<std::string> class_names;  // of sets with fixed classes; empty: known only when all is read
 };
 

@@ -21,6 +21,10 @@ struct DataSpec {
   std::string tokenizer = "words";
   int vocab_size = 16384;
   int max_tokens = 32;
+  std::string labels;
+  std::string valid_labels;
+  std::string image_shape;
+  std::string token_type;
   LabelKind label_kind = LabelKind::kNone;
 };
 

@@ -22,13 +22,19 @@ int64_t Model::parameter_count() const {
 void Model::MoveTo(at::Device device) {
   for (auto& [name, tensor] : parameters_) {
     if (tensor.device() == device) continue;
-    tensor = tensor.detach().to(device).set_requires_grad(true);
+    tensor = tensor.detach().to(device).set_requires_grad(tensor.requires_grad());
   }
+  for (auto& [name, tensor] : buffers_) tensor = tensor.to(device);
 }
 
 size_t Model::Add(std::string name, at::Tensor values) {
   parameters_.emplace_back(std::move(name), values.set_requires_grad(true));
   return parameters_.size() - 1;
+}
+
+size_t Model::AddBuffer(std::string name, at::Tensor values) {
+  buffers_.emplace_back(std::move(name), std::move(values));
+  return buffers_.size() - 1;
 }
 
 at::Tensor UniformInit(at::IntArrayRef shape, double bound, const at::Generator& generator) {

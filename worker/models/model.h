@@ -22,7 +22,9 @@ struct Batch {
   at::Tensor mask;           // bool [n, len], true = token; undefined: no padding in this batch
   at::Tensor hidden_at;      // token objectives: int64 [m], flat positions (i * len + j) of the hidden tokens
   at::Tensor hidden_tokens;  // int64 [m], what stood there
-  at::Tensor features;       // float [n, d]
+  at::Tensor next;           // clm: int64 [n, len], the token after each position; -100: nothing to predict there
+  at::Tensor features;       // float [n, d]; images in the order channel, row, column; noisy when denoising
+  at::Tensor clean;          // denoising: float [n, d]
   at::Tensor classes;        // int64 [n]
   at::Tensor numbers;        // float [n]
 };
@@ -41,6 +43,10 @@ struct ModelShape {
   int64_t max_tokens = 0;
   int64_t features = 0;
   int64_t classes = 0;
+  // Images: channels, height, width, whose product is `features`; 0: the features are no images.
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
 };
 
 // Not thread-safe.
@@ -56,9 +62,16 @@ class Model {
   // objective, these start fresh.
   virtual std::vector<std::string> TaskPrefixes() const { return {}; }
 
-  // In a fixed order; leaves that require gradients.
+  // A forward pass without a loss, for comparisons: logits [n, classes], or [n, len, vocab] of a language model.
+  // Unimplemented: not defined.
+  virtual at::Tensor Logits(const Batch&) { return {}; }
+
+  // In a fixed order; leaves that require gradients (unless frozen).
   const std::vector<std::pair<std::string, at::Tensor>>& parameters() const { return parameters_; }
-  std::vector<at::Tensor> tensors() const;
+  // Values that training changes without gradients (running statistics of batch norm), float32, in a fixed order. After
+  // each step they are averaged over the ranks; checkpoints hold them beside the parameters.
+  const std::vector<std::pair<std::string, at::Tensor>>& buffers() const { return buffers_; }
+  std::vector<at::Tensor> tensors() const;  // of the parameters
   int64_t parameter_count() const;
   void MoveTo(at::Device device);
 
@@ -66,8 +79,11 @@ class Model {
   // Registers a leaf; returns its index for parameter(i). The values are the initial ones.
   size_t Add(std::string name, at::Tensor values);
   const at::Tensor& parameter(size_t index) const { return parameters_[index].second; }
+  size_t AddBuffer(std::string name, at::Tensor values);
+  const at::Tensor& buffer(size_t index) const { return buffers_[index].second; }
 
  private:
+  std::vector<std::pair<std::string, at::Tensor>> buffers_;
   std::vector<std::pair<std::string, at::Tensor>> parameters_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace ddp {
 
-enum class InputKind { kText, kFeatures };
+enum class InputKind { kText, kFeatures, kImages };
 
 // InvalidArgument with the field's path for an unknown name or option, or an objective that the model cannot train.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const std::string& name,

@@ -17,6 +17,10 @@ absl::StatusOr<Objective> ObjectiveFromProto(v1::Objective objective) {
       return Objective::kClassification;
     case v1::OBJECTIVE_REGRESSION:
       return Objective::kRegression;
+    case v1::OBJECTIVE_CLM:
+      return Objective::kClm;
+    case v1::OBJECTIVE_DENOISING:
+      return Objective::kDenoising;
     default:
       return absl::InvalidArgumentError("training.objective: missing from the launch spec");
   }
@@ -33,6 +37,32 @@ OptimizerKind OptimizerFromProto(v1::OptimizerKind kind) {
   }
 }
 
+ScheduleKind ScheduleFromProto(v1::ScheduleKind kind) {
+  switch (kind) {
+    case v1::SCHEDULE_KIND_CONSTANT:
+      return ScheduleKind::kConstant;
+    case v1::SCHEDULE_KIND_MULTISTEP:
+      return ScheduleKind::kMultistep;
+    case v1::SCHEDULE_KIND_COSINE:
+      return ScheduleKind::kCosine;
+    case v1::SCHEDULE_KIND_LINEAR:
+      return ScheduleKind::kLinear;
+    default:
+      return ScheduleKind::kStep;
+  }
+}
+
+NanPolicy NanPolicyFromProto(v1::NanPolicy policy) {
+  switch (policy) {
+    case v1::NAN_POLICY_SKIP:
+      return NanPolicy::kSkip;
+    case v1::NAN_POLICY_ROLLBACK:
+      return NanPolicy::kRollback;
+    default:
+      return NanPolicy::kStop;
+  }
+}
+
 DataSpec DataFromProto(const v1::Data& data, Objective objective) {
   DataSpec spec;
   spec.source = data.source();
@@ -45,7 +75,11 @@ DataSpec DataFromProto(const v1::Data& data, Objective objective) {
   spec.tokenizer = data.tokenizer();
   spec.vocab_size = data.vocab_size();
   spec.max_tokens = data.max_tokens();
-  spec.label_kind = IsTokenObjective(objective)           ? LabelKind::kNone
+  spec.labels = data.labels();
+  spec.valid_labels = data.valid_labels();
+  spec.image_shape = data.image_shape();
+  spec.token_type = data.token_type();
+  spec.label_kind = !NeedsLabels(objective)               ? LabelKind::kNone
                     : objective == Objective::kRegression ? LabelKind::kNumber
                                                           : LabelKind::kClass;
   return spec;
@@ -69,13 +103,27 @@ absl::StatusOr<TrainingConfig> TrainingFromProto(const v1::JobSpec& spec) {
   config.optimizer = OptimizerFromProto(t.optimizer());
   config.weight_decay = t.weight_decay();
   config.momentum = t.momentum();
-  config.schedule = t.schedule() == v1::SCHEDULE_KIND_CONSTANT ? ScheduleKind::kConstant : ScheduleKind::kStep;
+  config.schedule = ScheduleFromProto(t.schedule());
   config.step_size = t.step_size();
   config.gamma = t.gamma();
   config.seed = t.seed();
   config.checkpoint_every = t.checkpoint_every();
   config.keep = t.keep();
   config.valid_every = t.valid_every();
+  config.freeze.assign(t.freeze().begin(), t.freeze().end());
+  config.milestones.assign(t.milestones().begin(), t.milestones().end());
+  config.warmup = t.warmup();
+  config.min_lr = t.min_lr();
+  config.clip = t.clip();
+  config.bf16 = t.precision() == v1::PRECISION_BF16;
+  config.nan_policy = NanPolicyFromProto(t.nan_policy());
+  config.nesterov = t.nesterov();
+  config.best_metric = t.best_metric();
+  config.patience = t.patience();
+  config.watch_every = t.watch_every();
+  config.beta1 = t.beta1();
+  config.beta2 = t.beta2();
+  config.eps = t.eps();
   if (config.epochs < 1 || config.batch_size < 1 || !(config.lr > 0) || config.step_size < 1 || config.keep < 1) {
     return absl::InvalidArgumentError(
         "the launch spec is not complete: epochs, batch_size, lr, step_size or keep is unset");
@@ -94,6 +142,7 @@ absl::StatusOr<WorkerConfig> WorkerFromProto(const v1::WorkerStart& start) {
   config.attempt = launch.attempt();
   config.checkpoint_dir = launch.checkpoint_dir();
   config.init_path = launch.init_path();
+  config.token_cache = launch.token_cache();
   const v1::Resources& resources = launch.spec().resources();
   config.cuda = resources.device() == v1::DEVICE_CUDA;
   config.backend = resources.backend() == v1::BACKEND_GLOO   ? BackendKind::kGloo

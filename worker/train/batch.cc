@@ -70,7 +70,7 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
     const int64_t len = length(sample);
     int64_t* row = tokens + i * longest;
     std::copy(text, text + len, row);
-    if (!IsTokenObjective(objective_)) continue;
+    if (!IsHidingObjective(objective_)) continue;
     int64_t lowest = 0;
     double lowest_draw = 1;
     const size_t before = hidden_at.size();
@@ -98,7 +98,7 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
       std::fill(mask + i * longest + len, mask + (i + 1) * longest, false);
     }
   }
-  if (IsTokenObjective(objective_)) {
+  if (IsHidingObjective(objective_)) {
     batch->hidden_at = at::tensor(hidden_at, at::kLong);
     batch->hidden_tokens = at::tensor(hidden_tokens, at::kLong);
   }
