@@ -1,6 +1,7 @@
 #include "common/checkpoint_folders.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,16 @@ std::vector<int64_t> ListCheckpoints(const std::string& checkpoints_dir) {
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+int64_t BestCheckpoint(const std::string& checkpoints_dir) {
+  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(checkpoints_dir, "/", kBestName), size_t{1} << 12);
+  if (!text.ok()) return -1;
+  const nlohmann::json best = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!best.is_object() || !best.contains("step") || !best["step"].is_number_integer()) return -1;
+  const std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
+  const auto step = best["step"].get<int64_t>();
+  return std::binary_search(steps.begin(), steps.end(), step) ? step : -1;
 }
 
 }  // namespace ddp

@@ -11,6 +11,9 @@ namespace ddp {
 // The last file of a checkpoint to be written: with it, the checkpoint is committed.
 inline constexpr char kManifestName[] = "manifest.json";
 
+// Beside the checkpoints: {"step": N, "metric": "valid_loss", "value": X} of the best one, when there is one.
+inline constexpr char kBestName[] = "best.json";
+
 // "step-00001234"
 std::string CheckpointName(int64_t step);
 // -1: not a name that CheckpointName makes.
@@ -18,6 +21,9 @@ int64_t CheckpointStep(const std::string& name);
 
 // Steps of the folders that have a manifest, oldest first. NotFound is no error: none.
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints_dir);
+
+// The step that best.json names, when its checkpoint is there; -1: none.
+int64_t BestCheckpoint(const std::string& checkpoints_dir);
 
 }  // namespace ddp
 

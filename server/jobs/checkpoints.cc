@@ -40,11 +40,13 @@ absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
   result.kind = InitFrom::Kind::kJob;
   result.job = text.substr(0, at);
   const std::string which = at == std::string::npos ? "last" : text.substr(at + 1);
-  const bool step_ok = which == "last" || ParseStep(which, &result.step);
+  if (which == "best") result.step = InitFrom::kBest;
+  const bool step_ok = which == "last" || which == "best" || ParseStep(which, &result.step);
   if (!IsJobIdPrefix(result.job) || !step_ok) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "must be JOB, JOB@last, JOB@STEP, or an absolute path of a checkpoint folder or a .safetensors file, got ",
-        Excerpt(text)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be JOB, JOB@last, JOB@best, JOB@STEP, or an absolute path of a checkpoint folder or a "
+                     ".safetensors file, got ",
+                     Excerpt(text)));
   }
   return result;
 }

@@ -22,11 +22,13 @@ std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint
 struct InitFrom {
   enum class Kind { kNone, kPath, kJob };
   Kind kind = Kind::kNone;
-  std::string path;   // kPath
-  std::string job;    // kJob: an id or a prefix of one
-  int64_t step = -1;  // kJob: -1 is the newest
+  std::string path;      // kPath
+  std::string job;       // kJob: an id or a prefix of one
+  int64_t step = kLast;  // kJob
+  static constexpr int64_t kLast = -1;
+  static constexpr int64_t kBest = -2;
 };
-// InvalidArgument for text that is neither JOB, JOB@last, JOB@STEP nor an absolute path.
+// InvalidArgument for text that is neither JOB, JOB@last, JOB@best, JOB@STEP nor an absolute path.
 absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text);
 
 }  // namespace ddp

@@ -32,11 +32,12 @@ TEST(CheckpointsTest, InitFrom) {
   const auto job = ParseInitFrom("0abc");
   EXPECT_EQ(job->kind, InitFrom::Kind::kJob);
   EXPECT_EQ(job->job, "0abc");
-  EXPECT_EQ(job->step, -1);
-  EXPECT_EQ(ParseInitFrom("0abc@last")->step, -1);
+  EXPECT_EQ(job->step, InitFrom::kLast);
+  EXPECT_EQ(ParseInitFrom("0abc@last")->step, InitFrom::kLast);
+  EXPECT_EQ(ParseInitFrom("0abc@best")->step, InitFrom::kBest);
   EXPECT_EQ(ParseInitFrom("0abc@12")->step, 12);
-  for (const char* wrong :
-       {"0abc@", "0abc@best", "0abc@-1", "0abc@+1", "0abc@ 1", "0abc@99999999999999999999", "a/b", "../x", "@3"})
+  for (const char* wrong : {"0abc@", "0abc@worst", "0abc@-1", "0abc@-2", "0abc@+1", "0abc@ 1",
+                            "0abc@99999999999999999999", "a/b", "../x", "@3"})
     EXPECT_FALSE(ParseInitFrom(wrong).ok()) << wrong;
 }
 

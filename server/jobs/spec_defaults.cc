@@ -8,6 +8,9 @@ namespace {
 
 // The vocabulary of the token files that people have most often.
 constexpr int kGpt2Vocabulary = 50257;
+// A window is as much work as dozens of short texts.
+constexpr int kWindowTokens = 256;
+constexpr int64_t kWindowsPerBatch = 64;
 
 bool IsTokenFile(const v1::Data& data) { return absl::EndsWith(data.source(), ".bin"); }
 
@@ -16,7 +19,7 @@ void FillData(v1::Data& data) {
   if (!data.has_valid_fraction()) data.set_valid_fraction(0.1);
   if (data.tokenizer().empty()) data.set_tokenizer("words");
   if (!data.has_vocab_size()) data.set_vocab_size(IsTokenFile(data) ? kGpt2Vocabulary : 16384);
-  if (!data.has_max_tokens()) data.set_max_tokens(32);
+  if (!data.has_max_tokens()) data.set_max_tokens(IsTokenFile(data) ? kWindowTokens : 32);
 }
 
 std::string DefaultModel(const v1::Data& data) {
@@ -43,7 +46,7 @@ void FillTraining(v1::Training& training) {
   if (training.model().name().empty()) training.mutable_model()->set_name(DefaultModel(training.data()));
   if (training.objective() == v1::OBJECTIVE_UNSPECIFIED) training.set_objective(DefaultObjective(training));
   if (!training.has_epochs()) training.set_epochs(9);
-  if (!training.has_batch_size()) training.set_batch_size(4096);
+  if (!training.has_batch_size()) training.set_batch_size(IsTokenFile(training.data()) ? kWindowsPerBatch : 4096);
   if (!training.has_lr()) training.set_lr(1e-3);
   if (training.optimizer() == v1::OPTIMIZER_KIND_UNSPECIFIED) training.set_optimizer(v1::OPTIMIZER_KIND_ADAM);
   if (!training.has_weight_decay()) training.set_weight_decay(0);

@@ -43,9 +43,48 @@ TEST(SpecDefaultsTest, FinetuneAndGpus) {
   spec.mutable_training()->mutable_data()->set_source("fashion-mnist");
   const v1::JobSpec full = Filled(spec, true);
   EXPECT_EQ(full.training().objective(), v1::OBJECTIVE_CLASSIFICATION);
-  EXPECT_EQ(full.training().model().name(), "mlp");
+  EXPECT_EQ(full.training().model().name(), "convnet");
   EXPECT_EQ(full.resources().device(), v1::DEVICE_CUDA);
   EXPECT_EQ(full.resources().backend(), v1::BACKEND_NCCL);
+}
+
+// The data decides on the model, and the model on what to pretrain it with.
+TEST(SpecDefaultsTest, WhatFitsTheData) {
+  struct Case {
+    v1::Data data;
+    const char* model;
+    v1::Objective objective;
+    int vocab_size;
+    int max_tokens;
+    int64_t batch_size;
+  };
+  const auto file = [](const char* name) {
+    v1::Data data;
+    data.set_source(name);
+    return data;
+  };
+  v1::Data columns = file("/d/a.csv");
+  columns.add_feature_columns("x");
+  v1::Data images = columns;
+  images.set_image_shape("1x8x8");
+  for (const Case& c :
+       {Case{{}, "text-encoder", v1::OBJECTIVE_MLM, 16384, 32, 4096},
+        Case{file("/d/a.bin"), "gpt", v1::OBJECTIVE_CLM, 50257, 256, 64},
+        Case{file("/d/a.npy"), "mlp", v1::OBJECTIVE_DENOISING, 16384, 32, 4096},
+        Case{file("/d/train-images-idx3-ubyte.gz"), "convnet", v1::OBJECTIVE_DENOISING, 16384, 32, 4096},
+        Case{columns, "mlp", v1::OBJECTIVE_DENOISING, 16384, 32, 4096},
+        Case{images, "convnet", v1::OBJECTIVE_DENOISING, 16384, 32, 4096}}) {
+    v1::JobSpec spec;
+    spec.mutable_training()->set_mode(v1::MODE_PRETRAIN);
+    *spec.mutable_training()->mutable_data() = c.data;
+    const v1::JobSpec filled = Filled(spec);
+    const v1::Training& full = filled.training();
+    EXPECT_EQ(full.model().name(), c.model) << c.data.source();
+    EXPECT_EQ(full.objective(), c.objective) << c.data.source();
+    EXPECT_EQ(full.data().vocab_size(), c.vocab_size) << c.data.source();
+    EXPECT_EQ(full.data().max_tokens(), c.max_tokens) << c.data.source();
+    EXPECT_EQ(full.batch_size(), c.batch_size) << c.data.source();
+  }
 }
 
 TEST(SpecDefaultsTest, ExplicitNonsenseStays) {

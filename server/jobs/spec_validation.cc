@@ -14,6 +14,10 @@ namespace ddp {
 
 namespace {
 
+bool HasAccuracy(v1::Objective objective) {
+  return objective == v1::OBJECTIVE_MLM || objective == v1::OBJECTIVE_CLM || objective == v1::OBJECTIVE_CLASSIFICATION;
+}
+
 class Validator {
  public:
   explicit Validator(const MachineFacts& machine) : machine_(machine) {}
@@ -155,11 +159,11 @@ class Validator {
       Refuse(field, absl::StrCat("the name of a file must end with one of ", DataFileEndings(), "; got ", shown));
     } else {
       const std::string near = NearestName(source, kNames);
-      Refuse(field, absl::StrCat(
-                        "unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
-                        ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a file that ends "
-                        "with one of ",
-                        DataFileEndings()));
+      Refuse(field,
+             absl::StrCat("unknown data ", shown, near.empty() ? "" : absl::StrCat(" (did you mean ", near, "?)"),
+                          ": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or the path of a file that ends "
+                          "with one of ",
+                          DataFileEndings()));
     }
   }
 
@@ -168,11 +172,13 @@ class Validator {
     const v1::Objective objective = training.objective();
     const bool labels = objective == v1::OBJECTIVE_CLASSIFICATION || objective == v1::OBJECTIVE_REGRESSION;
     if (training.mode() == v1::MODE_PRETRAIN && labels) {
-      Refuse("training.objective", "pretraining takes mlm, clm, embedding or denoising; for labels choose mode finetune");
+      Refuse("training.objective",
+             "pretraining takes mlm, clm, embedding or denoising; for labels choose mode finetune");
     }
     if (training.mode() == v1::MODE_FINETUNE && !labels) {
-      Refuse("training.objective",
-             "finetuning takes classification or regression; for mlm, clm, embedding or denoising choose mode pretrain");
+      Refuse(
+          "training.objective",
+          "finetuning takes classification or regression; for mlm, clm, embedding or denoising choose mode pretrain");
     }
   }
 
@@ -182,7 +188,9 @@ class Validator {
     Known("training.optimizer", training.optimizer(), v1::OptimizerKind_IsValid(training.optimizer()));
     NotNegativeNumber(prefix + "weight_decay", training.weight_decay());
     Share(prefix + "momentum", training.momentum());
-    if (training.momentum() > 0 && !sgd) Refuse(prefix + "momentum", "only sgd has momentum; choose optimizer sgd");
+    if (training.momentum() > 0 && training.momentum() < 1 && !sgd) {
+      Refuse(prefix + "momentum", "only sgd has momentum; choose optimizer sgd");
+    }
     if (training.nesterov() && !(sgd && training.momentum() > 0)) {
       Refuse(prefix + "nesterov", "only sgd with a momentum has it; set optimizer sgd and momentum");
     }
@@ -202,7 +210,11 @@ class Validator {
     PositiveNumber(prefix + "gamma", training.gamma());
     NotNegative(prefix + "warmup", training.warmup());
     NotNegativeNumber(prefix + "min_lr", training.min_lr());
-    if (training.min_lr() > training.lr()) {
+    const bool to_min =
+        training.schedule() == v1::SCHEDULE_KIND_COSINE || training.schedule() == v1::SCHEDULE_KIND_LINEAR;
+    if (training.min_lr() > 0 && !to_min) {
+      Refuse(prefix + "min_lr", "only cosine and linear end there; choose one of these schedules");
+    } else if (training.lr() > 0 && training.min_lr() > training.lr()) {
       Refuse(prefix + "min_lr", absl::StrCat("must not be above lr, ", training.lr(), "; got ", training.min_lr()));
     }
     const bool multistep = training.schedule() == v1::SCHEDULE_KIND_MULTISTEP;
@@ -227,6 +239,9 @@ class Validator {
     if (std::find(kMetrics.begin(), kMetrics.end(), metric) == kMetrics.end()) {
       Refuse("training.best_metric",
              absl::StrCat("must be valid_loss, valid_acc, train_loss or train_acc, got ", Excerpt(metric)));
+    } else if (absl::EndsWith(metric, "_acc") && !HasAccuracy(training.objective())) {
+      Refuse("training.best_metric",
+             absl::StrCat("there is no ", metric, ": this objective has no accuracy; choose valid_loss or train_loss"));
     } else if (training.data().valid() == "none" && absl::StartsWith(metric, "valid_")) {
       Refuse("training.best_metric", absl::StrCat("there is no ", metric, " without validation (data.valid is none)"));
     }

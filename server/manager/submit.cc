@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint_folders.h"
 #include "common/ids.h"
 #include "common/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -72,9 +73,12 @@ absl::Status JobManager::ResolveParent(v1::JobSpec& spec, std::string* parent_id
                         absl::StrCat("training.init_from: ", std::string(parent.status().message())));
   }
   const v1::Job& job = (*parent)->second.record.job;
-  const std::vector<CheckpointFolder> checkpoints = CommittedCheckpoints(JobFolder(job.id()) + "/checkpoints");
+  const std::string folder = JobFolder(job.id()) + "/checkpoints";
+  const std::vector<CheckpointFolder> checkpoints = CommittedCheckpoints(folder);
+  const int64_t best = BestCheckpoint(folder);
   for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
     if (from->step >= 0 && it->step != from->step) continue;
+    if (from->step == InitFrom::kBest && it->step != best) continue;
     *init_path = it->path;
     *parent_id = job.id();
     TakeFromParent(job.spec().training(), *spec.mutable_training());
@@ -85,7 +89,9 @@ absl::Status JobManager::ResolveParent(v1::JobSpec& spec, std::string* parent_id
     absl::StrAppend(&steps, steps.empty() ? "" : ", ", checkpoint.step);
   return absl::FailedPreconditionError(
       absl::StrCat("training.init_from: job ", job.id(), " (", StateName(job.state()), ") has no checkpoint",
-                   from->step >= 0 ? absl::StrCat(" of step ", from->step) : std::string(),
+                   from->step >= 0                 ? absl::StrCat(" of step ", from->step)
+                   : from->step == InitFrom::kBest ? std::string(" that is known as the best")
+                                                   : std::string(),
                    steps.empty() ? std::string(" yet") : absl::StrCat("; it has those of the steps ", steps)));
 }
 

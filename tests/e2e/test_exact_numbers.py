@@ -156,7 +156,7 @@ def test_a10_ranks_that_drift_apart_fail_by_name(daemon, tmp_path):
 
 
 def test_a14_validation_touches_nothing(daemon):
-    base = ("--mode", "finetune", "--data", "fashion-mnist", "--model-option", "hidden=32", "--model-option", "dropout=0.5",
+    base = ("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--model-option", "hidden=32", "--model-option", "dropout=0.5",
             "--limit", 512, "--batch-size", 128, "--epochs", 2, "--nproc", 2)
     none = daemon.train(*base, "--valid", "none")
     epoch = daemon.train(*base)

@@ -11,7 +11,7 @@ import pytest
 from harness import alive, poll
 
 SLOTS = 4
-LONG = ("--mode", "finetune", "--data", "fashion-mnist", "--limit", 8192, "--batch-size", 512, "--epochs", 40,
+LONG = ("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--limit", 8192, "--batch-size", 512, "--epochs", 40,
         "--model-option", "hidden=512,256", "--schedule", "constant", "--nproc", 2)
 
 
@@ -100,7 +100,7 @@ def test_killed_runner_takes_its_workers_along_and_the_job_restarts(daemon, refe
 
 
 def test_c1_step_lr_across_kills(daemon):
-    job = daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--limit", 8192, "--batch-size", 256, "--epochs", 9,
+    job = daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--limit", 8192, "--batch-size", 256, "--epochs", 9,
                         "--model-option", "hidden=512,256", "--nproc", 2, "--max-restarts", 9)
     for after_epoch in (2, 4, 6):
         daemon.wait_step(job, 32 * after_epoch + 3)
@@ -195,7 +195,7 @@ def test_e3_no_port_is_guessed(daemon):
         taken.bind(("127.0.0.1", 29500))
         taken.listen()
         for _ in range(3):
-            jobs = [daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--limit", 64, "--max-steps", 1, "--nproc", 1)
+            jobs = [daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--limit", 64, "--max-steps", 1, "--nproc", 1)
                     for _ in range(8)]
             assert [daemon.wait(job) for job in jobs] == ["SUCCEEDED"] * 8
             assert all(len(daemon.job(job)["attempts"]) == 1 for job in jobs)

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from harness import BIN, alive, write_csv
 
 # 40 epochs of 16 steps of some 15 ms: long enough to be stopped in the middle.
-LONG = ("--mode", "finetune", "--data", "fashion-mnist", "--limit", 8192, "--batch-size", 512, "--epochs", 40,
+LONG = ("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--limit", 8192, "--batch-size", 512, "--epochs", 40,
         "--model-option", "hidden=512,256", "--model-option", "dropout=0.1", "--nproc", 2, "--schedule", "constant")
 
 
@@ -94,7 +94,7 @@ def test_each_epoch_leaves_a_checkpoint_and_the_last_three_stay(daemon, tmp_path
     data = write_csv(tmp_path / "d.csv", ["x", "y"], [[i, i % 2] for i in range(40)])
     job = daemon.train("--mode", "finetune", "--data", data, "--feature-columns", "x", "--label-column", "y", "--epochs", 5,
                        "--batch-size", 10, "--valid", "none", "--nproc", 1)
-    folders = sorted(p.name for p in (daemon.home / "jobs" / job / "checkpoints").iterdir())
+    folders = sorted(p.name for p in (daemon.home / "jobs" / job / "checkpoints").glob("step-*"))
     assert folders == ["step-00000012", "step-00000016", "step-00000020"]
     files = sorted(p.name for p in daemon.checkpoint(job).iterdir())
     assert files == ["manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"]

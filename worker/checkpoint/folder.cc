@@ -161,10 +161,11 @@ std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::
   return "";
 }
 
-absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep) {
+absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep, int64_t best) {
   const std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
   const size_t kept = static_cast<size_t>(std::max(keep, 1));
   for (size_t i = 0; i + kept < steps.size(); ++i) {
+    if (steps[i] == best) continue;
     const std::string folder = absl::StrCat(checkpoints_dir, "/", CheckpointName(steps[i]));
     // Without its manifest first, so that a crash inside the removal leaves no half checkpoint.
     if (unlink(absl::StrCat(folder, "/", kManifestName).c_str()) != 0)

@@ -1,5 +1,6 @@
 #include "worker/dist/group.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 
 #include <cstring>
@@ -92,11 +93,25 @@ std::string Group::FromRank0(const std::string& name, const std::string& text) {
   return store_->get_to_str(name);
 }
 
-void Group::BroadcastFromRank0(const std::vector<at::Tensor>& tensors) {
+void Group::BroadcastFromRank0(const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
   if (world_size_ == 1) return;
-  for (const at::Tensor& t : tensors) {
+  for (const auto& [name, t] : tensors) {
     std::vector<at::Tensor> one{t.detach()};
     process_group_->broadcast(one)->wait();
+  }
+}
+
+void Group::Average(const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
+  if (world_size_ == 1 || tensors.empty()) return;
+  std::vector<at::Tensor> flat;
+  for (const auto& [name, tensor] : tensors) flat.push_back(tensor.detach().reshape(-1));
+  std::vector<at::Tensor> all{at::cat(flat)};
+  process_group_->allreduce(all)->wait();
+  all[0].div_(world_size_);
+  int64_t at = 0;
+  for (const auto& [name, tensor] : tensors) {
+    tensor.detach().copy_(all[0].narrow(0, at, tensor.numel()).view(tensor.sizes()));
+    at += tensor.numel();
   }
 }
 

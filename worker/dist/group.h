@@ -38,7 +38,9 @@ class Group {
   // Every rank gets rank 0's text, for decisions that must be taken once. Goes over the store: not for every step.
   std::string FromRank0(const std::string& name, const std::string& text);
   // Every tensor becomes rank 0's.
-  void BroadcastFromRank0(const std::vector<at::Tensor>& tensors);
+  void BroadcastFromRank0(const std::vector<std::pair<std::string, at::Tensor>>& tensors);
+  // Every float32 tensor becomes its mean over the ranks.
+  void Average(const std::vector<std::pair<std::string, at::Tensor>>& tensors);
   // One value of each rank, by rank.
   std::vector<uint64_t> Gather(uint64_t value);
   void Barrier();

@@ -13,6 +13,12 @@ std::vector<at::Tensor> Model::tensors() const {
   return all;
 }
 
+std::vector<std::pair<std::string, at::Tensor>> Model::state() const {
+  auto all = parameters_;
+  all.insert(all.end(), buffers_.begin(), buffers_.end());
+  return all;
+}
+
 int64_t Model::parameter_count() const {
   int64_t n = 0;
   for (const auto& [name, tensor] : parameters_) n += tensor.numel();

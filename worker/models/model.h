@@ -15,6 +15,9 @@
 
 namespace ddp {
 
+// In Batch::next: there is nothing to predict.
+inline constexpr int64_t kNothingToPredict = -100;
+
 // One micro-batch of n samples, on the model's device. Text models read tokens, others features.
 struct Batch {
   int64_t size = 0;
@@ -72,6 +75,9 @@ class Model {
   // each step they are averaged over the ranks; checkpoints hold them beside the parameters.
   const std::vector<std::pair<std::string, at::Tensor>>& buffers() const { return buffers_; }
   std::vector<at::Tensor> tensors() const;  // of the parameters
+  // Parameters, then buffers: what a checkpoint holds and what ranks must agree on.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+  at::Device device() const { return parameters_.front().second.device(); }
   int64_t parameter_count() const;
   void MoveTo(at::Device device);
 

@@ -3,8 +3,11 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numbers>
 
+#include "worker/train/errors.h"
 #include "worker/train/mix.h"
 
 namespace ddp {
@@ -19,11 +22,18 @@ double HidingDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position
   return ToUnit(Mix(seed, round, static_cast<uint64_t>(index), static_cast<uint64_t>(position)));
 }
 
-BatchMaker::BatchMaker(const Split& split, Objective objective, uint64_t seed, at::Device device)
-    : split_(split), objective_(objective), seed_(seed), device_(device) {}
+float NoiseDraw(uint64_t seed, uint64_t round, int64_t index, int64_t j) {
+  const uint64_t bits = Mix(seed, round, static_cast<uint64_t>(index), static_cast<uint64_t>(j));
+  const auto first = static_cast<float>((bits >> 40) + 1) * 0x1.0p-24F;  // (0, 1]
+  const auto second = static_cast<float>(bits & 0xffffff) * 0x1.0p-24F;
+  return std::sqrt(-2 * std::log(first)) * std::cos(2 * std::numbers::pi_v<float> * second);
+}
+
+BatchMaker::BatchMaker(const Split& split, Objective objective, uint64_t seed)
+    : split_(split), objective_(objective), seed_(seed) {}
 
 std::vector<std::vector<int64_t>> BatchMaker::Cut(std::vector<int64_t> samples, int64_t micro_batch) const {
-  if (has_text()) {
+  if (!split_.windows && has_text()) {
     std::stable_sort(samples.begin(), samples.end(), [&](int64_t a, int64_t b) { return length(a) < length(b); });
   }
   std::vector<std::vector<int64_t>> parts;
@@ -40,16 +50,49 @@ Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
   if (has_text()) {
     FillText(samples, round, &batch);
   } else {
-    FillFeatures(samples, &batch);
+    FillFeatures(samples, round, &batch);
   }
   FillLabels(samples, &batch);
-  if (!device_.is_cpu()) {
-    for (at::Tensor* t : {&batch.tokens, &batch.mask, &batch.hidden_at, &batch.hidden_tokens, &batch.features,
-                          &batch.classes, &batch.numbers}) {
-      if (t->defined()) *t = t->to(device_);
-    }
-  }
   return batch;
+}
+
+void MoveBatch(Batch& batch, at::Device device) {
+  for (at::Tensor* t : {&batch.tokens, &batch.mask, &batch.hidden_at, &batch.hidden_tokens, &batch.next,
+                        &batch.features, &batch.clean, &batch.classes, &batch.numbers}) {
+    if (t->defined()) *t = t->to(device, /*non_blocking=*/true);
+  }
+}
+
+std::span<const int32_t> BatchMaker::Tokens(int64_t sample, std::vector<int32_t>* buffer) const {
+  if (!split_.windows) {
+    return {split_.tokens.data() + split_.token_offsets[static_cast<size_t>(sample)],
+            static_cast<size_t>(length(sample))};
+  }
+  buffer->resize(static_cast<size_t>(length(sample) + 1));
+  const absl::Status status = split_.windows->Read(sample, *buffer);
+  if (!status.ok()) throw NoRetryError(std::string(status.message()));
+  return *buffer;
+}
+
+void BatchMaker::Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len, int64_t row_at,
+                      std::vector<int64_t>* hidden_at, std::vector<int64_t>* hidden_tokens) const {
+  int64_t lowest = 0;
+  double lowest_draw = 1;
+  const size_t before = hidden_at->size();
+  auto hide = [&](int64_t j) {
+    hidden_at->push_back(row_at + j);
+    hidden_tokens->push_back(row[j]);
+    row[j] = kMaskToken;
+  };
+  for (int64_t j = 0; j < len; ++j) {
+    const double draw = HidingDraw(seed_, round, sample, j);
+    if (draw < lowest_draw) {
+      lowest_draw = draw;
+      lowest = j;
+    }
+    if (draw < kHiddenShare) hide(j);
+  }
+  if (hidden_at->size() == before) hide(lowest);
 }
 
 void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batch* batch) const {
@@ -62,32 +105,22 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
   const auto n = static_cast<int64_t>(samples.size());
   batch->tokens = at::zeros({n, longest}, at::kLong);
   int64_t* tokens = batch->tokens.mutable_data_ptr<int64_t>();
+  int64_t* next = nullptr;
+  if (objective_ == Objective::kClm) {
+    batch->next = at::full({n, longest}, kNothingToPredict, at::kLong);
+    next = batch->next.mutable_data_ptr<int64_t>();
+  }
   std::vector<int64_t> hidden_at;
   std::vector<int64_t> hidden_tokens;
+  std::vector<int32_t> buffer;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t sample = samples[static_cast<size_t>(i)];
-    const int32_t* text = split_.tokens.data() + split_.token_offsets[static_cast<size_t>(sample)];
+    const std::span<const int32_t> text = Tokens(sample, &buffer);
     const int64_t len = length(sample);
     int64_t* row = tokens + i * longest;
-    std::copy(text, text + len, row);
-    if (!IsHidingObjective(objective_)) continue;
-    int64_t lowest = 0;
-    double lowest_draw = 1;
-    const size_t before = hidden_at.size();
-    auto hide = [&](int64_t j) {
-      hidden_at.push_back(i * longest + j);
-      hidden_tokens.push_back(row[j]);
-      row[j] = kMaskToken;
-    };
-    for (int64_t j = 0; j < len; ++j) {
-      const double draw = HidingDraw(seed_, round, sample, j);
-      if (draw < lowest_draw) {
-        lowest_draw = draw;
-        lowest = j;
-      }
-      if (draw < kHiddenShare) hide(j);
-    }
-    if (hidden_at.size() == before) hide(lowest);
+    std::copy_n(text.begin(), len, row);
+    if (next != nullptr) std::copy(text.begin() + 1, text.end(), next + i * longest);
+    if (IsHidingObjective(objective_)) Hide(sample, round, row, len, i * longest, &hidden_at, &hidden_tokens);
   }
   if (shortest < longest) {
     batch->mask = at::empty({n, longest}, at::kBool);
@@ -104,7 +137,7 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
   }
 }
 
-void BatchMaker::FillFeatures(std::span<const int64_t> samples, Batch* batch) const {
+void BatchMaker::FillFeatures(std::span<const int64_t> samples, uint64_t round, Batch* batch) const {
   const auto n = static_cast<int64_t>(samples.size());
   const int64_t d = split_.feature_dim;
   batch->features = at::empty({n, d}, at::kFloat);
@@ -118,6 +151,13 @@ void BatchMaker::FillFeatures(std::span<const int64_t> samples, Batch* batch) co
       for (int64_t j = 0; j < d; ++j) out[i * d + j] = static_cast<float>(row[j]) * scale - shift;
     } else {
       std::memcpy(out + i * d, split_.features.data() + begin, static_cast<size_t>(d) * sizeof(float));
+    }
+  }
+  if (objective_ != Objective::kDenoising) return;
+  batch->clean = batch->features.clone();
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < d; ++j) {
+      out[i * d + j] += kNoise * NoiseDraw(seed_, round, samples[static_cast<size_t>(i)], j);
     }
   }
 }

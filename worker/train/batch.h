@@ -23,31 +23,46 @@ inline constexpr double kHiddenShare = 0.15;
 double HidingDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position);
 inline constexpr uint64_t kValidationRound = ~uint64_t{0};
 
-// Makes micro-batches out of one split. The split must outlive it. Not thread-safe.
+// Standard deviation of the noise that the objective denoising adds to (normalised) features.
+inline constexpr float kNoise = 0.5F;
+// Value `j` of the noise of sample `index` in `round`: standard normal, by the Box-Muller transform of a hash, so that
+// it is the same on any number of ranks and after any resume.
+float NoiseDraw(uint64_t seed, uint64_t round, int64_t index, int64_t j);
+
+// Makes micro-batches out of one split, on the CPU. The split must outlive it. Thread-safe.
 class BatchMaker {
  public:
-  BatchMaker(const Split& split, Objective objective, uint64_t seed, at::Device device);
+  BatchMaker(const Split& split, Objective objective, uint64_t seed);
 
   // Cuts samples into micro-batches of at most `micro_batch`. Texts are grouped by length first, so that a micro-batch
   // is padded to little more than its own longest text; losses are sums, so the order does not matter.
   std::vector<std::vector<int64_t>> Cut(std::vector<int64_t> samples, int64_t micro_batch) const;
 
+  // Throws NoRetryError for a token file with a token outside its vocabulary.
   Batch Make(std::span<const int64_t> samples, uint64_t round) const;
 
  private:
-  bool has_text() const { return !split_.token_offsets.empty(); }
+  bool has_text() const { return split_.windows || !split_.token_offsets.empty(); }
   int64_t length(int64_t sample) const {
+    if (split_.windows) return split_.windows->window_tokens();
     return split_.token_offsets[static_cast<size_t>(sample) + 1] - split_.token_offsets[static_cast<size_t>(sample)];
   }
   void FillText(std::span<const int64_t> samples, uint64_t round, Batch* batch) const;
-  void FillFeatures(std::span<const int64_t> samples, Batch* batch) const;
+  // The tokens of a sample, and in a file of tokens the one behind them.
+  std::span<const int32_t> Tokens(int64_t sample, std::vector<int32_t>* buffer) const;
+  // Hides tokens of a row in place.
+  void Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len, int64_t row_at, std::vector<int64_t>* hidden_at,
+            std::vector<int64_t>* hidden_tokens) const;
+  void FillFeatures(std::span<const int64_t> samples, uint64_t round, Batch* batch) const;
   void FillLabels(std::span<const int64_t> samples, Batch* batch) const;
 
   const Split& split_;
   Objective objective_;
   uint64_t seed_;
-  at::Device device_;
 };
+
+// Copies everything to another device.
+void MoveBatch(Batch& batch, at::Device device);
 
 }  // namespace ddp
 

@@ -8,6 +8,7 @@
 #include "worker/models/registry.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/snapshot.h"
+#include "worker/train/step_policy.h"
 
 namespace ddp {
 
@@ -33,7 +34,10 @@ ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const Sn
                    .vocab = training.data.vocab_size,
                    .max_tokens = training.data.max_tokens,
                    .features = probe.feature_dim,
-                   .classes = std::max<int64_t>(2, static_cast<int64_t>(probe.class_names.size()))};
+                   .classes = std::max<int64_t>(2, static_cast<int64_t>(probe.class_names.size())),
+                   .channels = probe.image.channels,
+                   .height = probe.image.height,
+                   .width = probe.image.width};
   if (training.data.tokenizer == "bytes") shape.vocab = 259;
   if (parent != nullptr && parent->shape.vocab > 0) shape.vocab = parent->shape.vocab;
   if (parent != nullptr && parent->shape.classes > 0) shape.classes = parent->shape.classes;
@@ -86,6 +90,12 @@ CheckOutput CheckSpec(const CheckInput& input) {
       MakeModel(training.model_name, training.model_options, shape, training.seed);
   if (!model.ok()) {
     Add(output, "training.model", std::string(model.status().message()));
+    return output;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : (*model)->parameters()) names.push_back(name);
+  if (const auto frozen = FrozenNames(names, training.freeze); !frozen.ok()) {
+    Add(output, "training.freeze", std::string(frozen.status().message()));
     return output;
   }
   if (input.init_path.empty()) return output;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "worker/train/autocast.h"
+
 namespace ddp {
 
 namespace {
@@ -13,7 +15,7 @@ constexpr int64_t kRoundSamples = 2048;
 }  // namespace
 
 std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
-                                   const std::function<bool()>& should_stop) {
+                                   bool bf16, const std::function<bool()>& should_stop) {
   at::NoGradGuard no_grad;
   double loss = 0;
   double correct = 0;
@@ -25,7 +27,10 @@ std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_
     for (int64_t i = begin + group.rank(); i < end; i += group.world_size()) share.push_back(i);
     std::array<double, 5> sums{0, 0, 0, should_stop() ? 1.0 : 0.0, 0};
     for (const std::vector<int64_t>& part : maker.Cut(std::move(share), micro_batch)) {
-      const LossSums s = model.Loss(maker.Make(part, kValidationRound), /*training=*/false);
+      Batch batch = maker.Make(part, kValidationRound);
+      if (!model.device().is_cpu()) MoveBatch(batch, model.device());
+      const Autocast autocast(bf16, model.device().type());
+      const LossSums s = model.Loss(batch, /*training=*/false);
       sums[0] += s.loss.item<double>();
       sums[2] += static_cast<double>(s.count);
       if (s.correct.defined()) {

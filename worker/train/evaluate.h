@@ -21,7 +21,7 @@ struct Evaluation {
 // sampler. Unset when n is 0 (the metric is absent, not 0), or when any rank's should_stop said so on the way (all
 // ranks agree).
 std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
-                                   const std::function<bool()>& should_stop);
+                                   bool bf16, const std::function<bool()>& should_stop);
 
 }  // namespace ddp
 

@@ -28,7 +28,7 @@ bool HasPrefix(const std::string& name, const std::vector<std::string>& prefixes
 
 std::vector<TensorShape> ShapesOf(const Model& model) {
   std::vector<TensorShape> shapes;
-  for (const auto& [name, tensor] : model.parameters()) shapes.push_back({name, tensor.sizes().vec()});
+  for (const auto& [name, tensor] : model.state()) shapes.push_back({name, tensor.sizes().vec()});
   return shapes;
 }
 
@@ -112,7 +112,7 @@ absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::
   const std::string weights = WeightsFile(path);
   DDP_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(weights));
   DDP_ASSIGN_OR_RETURN(LoadPlan plan, PlanFor(file, weights, reinit, model));
-  for (const auto& [name, tensor] : model.parameters()) {
+  for (const auto& [name, tensor] : model.state()) {
     if (std::find(plan.load.begin(), plan.load.end(), name) == plan.load.end()) continue;
     DDP_RETURN_IF_ERROR(ReadInto(file, *file.Find(name), tensor));
   }

@@ -5,20 +5,14 @@
 
 namespace ddp {
 
-namespace {
-constexpr double kBeta1 = 0.9;
-constexpr double kBeta2 = 0.999;
-constexpr double kEps = 1e-8;
-}  // namespace
-
-Optimizer::Optimizer(const TrainingConfig& config, const NamedTensors& parameters)
-    : kind_(config.optimizer), weight_decay_(config.weight_decay), momentum_(config.momentum) {
+Optimizer::Optimizer(const TrainingConfig& config, const NamedTensors& parameters) : config_(config) {
+  const bool sgd = config.optimizer == OptimizerKind::kSgd;
   for (const auto& [name, tensor] : parameters) {
     if (!tensor.requires_grad()) continue;
     names_.push_back(name);
     parameters_.push_back(tensor);
-    if (kind_ != OptimizerKind::kSgd || momentum_ > 0) first_.push_back(at::zeros_like(tensor.detach()));
-    if (kind_ != OptimizerKind::kSgd) second_.push_back(at::zeros_like(tensor.detach()));
+    if (!sgd || config.momentum > 0) first_.push_back(at::zeros_like(tensor.detach()));
+    if (!sgd) second_.push_back(at::zeros_like(tensor.detach()));
   }
   const auto options = at::TensorOptions(at::kFloat).device(parameters_.at(0).device());
   step_ = at::zeros({}, options);
@@ -26,33 +20,46 @@ Optimizer::Optimizer(const TrainingConfig& config, const NamedTensors& parameter
   step_tensors_.assign(parameters_.size(), step_);
 }
 
-void Optimizer::Step(double lr, double divisor) {
-  at::NoGradGuard no_grad;
+std::vector<at::Tensor> Optimizer::Gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
   for (const at::Tensor& p : parameters_) gradients.push_back(p.grad());
+  return gradients;
+}
+
+at::Tensor Optimizer::GradientNorm(double divisor) const {
+  at::NoGradGuard no_grad;
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(Gradients()))).div_(divisor);
+}
+
+void Optimizer::Step(double lr, double divisor, const at::Tensor& norm) {
+  at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
   divisor_.fill_(divisor);
+  // The kernels divide by divisor_ anyway: clipping costs no pass over the gradients of its own.
+  if (config_.clip > 0) divisor_.mul_(norm.add(1e-6).div_(config_.clip).clamp_min_(1));
   ++steps_;
   step_.fill_(steps_);
-  switch (kind_) {
+  const TrainingConfig& c = config_;
+  switch (c.optimizer) {
     case OptimizerKind::kAdam:
-      at::_fused_adam_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, kBeta1, kBeta2, weight_decay_,
-                       kEps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
+      at::_fused_adam_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, c.beta1, c.beta2, c.weight_decay,
+                       c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
       break;
     case OptimizerKind::kAdamW:
-      at::_fused_adamw_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, kBeta1, kBeta2, weight_decay_,
-                        kEps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
+      at::_fused_adamw_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, c.beta1, c.beta2,
+                        c.weight_decay, c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
       break;
     case OptimizerKind::kSgd:
-      at::_fused_sgd_(parameters_, gradients, first_, weight_decay_, momentum_, lr, /*dampening=*/0,
-                      /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/steps_ == 1, divisor_);
+      at::_fused_sgd_(parameters_, gradients, first_, c.weight_decay, c.momentum, lr, /*dampening=*/0, c.nesterov,
+                      /*maximize=*/false, /*is_first_step=*/steps_ == 1, divisor_);
       break;
   }
 }
 
 NamedTensors Optimizer::state() const {
   NamedTensors all;
-  const char* first = kind_ == OptimizerKind::kSgd ? "momentum/" : "exp_avg/";
+  const char* first = config_.optimizer == OptimizerKind::kSgd ? "momentum/" : "exp_avg/";
   for (size_t i = 0; i < first_.size(); ++i) all.emplace_back(first + names_[i], first_[i]);
   for (size_t i = 0; i < second_.size(); ++i) all.emplace_back("exp_avg_sq/" + names_[i], second_[i]);
   return all;

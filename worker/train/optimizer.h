@@ -14,13 +14,19 @@ namespace ddp {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Not thread-safe. beta 0.9 and 0.999, eps 1e-8: PyTorch's defaults.
+// Not thread-safe. Parameters without requires_grad are left alone.
 class Optimizer {
  public:
+  // At least one parameter requires a gradient; all of them are float32 on one device.
   Optimizer(const TrainingConfig& config, const NamedTensors& parameters);
 
-  // One update with gradient = p.grad / divisor.
-  void Step(double lr, double divisor);
+  // The 2-norm of all gradients together, each p.grad / divisor. One value on the device, made without a
+  // synchronisation.
+  at::Tensor GradientNorm(double divisor) const;
+
+  // One update with gradient = p.grad / divisor, scaled down to the config's largest norm when `norm`, that of
+  // GradientNorm, is above it: by clip / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does.
+  void Step(double lr, double divisor, const at::Tensor& norm);
 
   // State keyed by "moment/parameter" ("exp_avg/head.weight"), for checkpoints. The tensors are the live ones: loading
   // is copying into them.
@@ -29,9 +35,9 @@ class Optimizer {
   void set_steps(int64_t steps);
 
  private:
-  OptimizerKind kind_;
-  double weight_decay_;
-  double momentum_;
+  std::vector<at::Tensor> Gradients() const;
+
+  TrainingConfig config_;
   int64_t steps_ = 0;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;

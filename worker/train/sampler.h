@@ -14,10 +14,13 @@
 
 namespace ddp {
 
-std::vector<int64_t> EpochOrder(int64_t n, uint64_t seed, int64_t epoch);
+// n <= 2^31 - 1; 32-bit numbers, since a file of tokens has many windows.
+std::vector<int32_t> EpochOrder(int64_t n, uint64_t seed, int64_t epoch);
 
 // The samples of order[begin, end) that `rank` takes.
-std::vector<int64_t> RankShare(const std::vector<int64_t>& order, int64_t begin, int64_t end, int rank, int world_size);
+std::vector<int64_t> RankShare(const std::vector<int32_t>& order, int64_t begin, int64_t end, int rank, int world_size);
+// How many that are of a batch of `samples`.
+int64_t ShareSize(int64_t samples, int rank, int world_size);
 
 // Steps that one epoch takes.
 int64_t StepsPerEpoch(int64_t n, int64_t batch_size);

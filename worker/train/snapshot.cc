@@ -1,5 +1,8 @@
 #include "worker/train/snapshot.h"
 
+#include <ATen/Functions.h>
+
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -16,38 +19,50 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Objective kObjectives[] = {Objective::kMlm, Objective::kEmbedding, Objective::kClassification,
-                                     Objective::kRegression};
+constexpr Objective kObjectives[] = {Objective::kMlm,        Objective::kEmbedding, Objective::kClassification,
+                                     Objective::kRegression, Objective::kClm,       Objective::kDenoising};
 
-// All of our parameters and moments are float32; host copies live as long as this.
-struct HostTensors {
-  std::vector<at::Tensor> copies;
-  std::vector<TensorBytes> bytes;
-};
-
-HostTensors ToHost(const NamedTensors& tensors) {
-  HostTensors host;
-  for (const auto& [name, tensor] : tensors) {
-    host.copies.push_back(tensor.detach().cpu().contiguous());
-    const at::Tensor& copy = host.copies.back();
-    host.bytes.push_back({.name = name,
-                          .dtype = "F32",
-                          .shape = copy.sizes().vec(),
-                          .data = copy.const_data_ptr(),
-                          .bytes = copy.nbytes()});
+void CopyToHost(const NamedTensors& tensors, HostTensors* host) {
+  host->names.clear();
+  host->copies.resize(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, tensor] = tensors[i];
+    host->names.push_back(name);
+    at::Tensor& copy = host->copies[i];
+    if (!copy.defined()) copy = at::empty(tensor.sizes(), at::kFloat);
+    copy.copy_(tensor.detach());
   }
-  return host;
 }
 
+// All of our parameters and moments are float32.
 FileToWrite TensorFile(const std::string& name, const HostTensors& tensors,
                        const std::map<std::string, std::string>& metadata) {
   return {name, [&tensors, metadata](CheckpointFile& file) {
-            DDP_RETURN_IF_ERROR(file.Append(SafetensorsHeader(tensors.bytes, metadata)));
-            for (const TensorBytes& tensor : tensors.bytes) {
+            std::vector<TensorBytes> all;
+            for (size_t i = 0; i < tensors.copies.size(); ++i) {
+              const at::Tensor& copy = tensors.copies[i];
+              all.push_back({.name = tensors.names[i],
+                             .dtype = "F32",
+                             .shape = copy.sizes().vec(),
+                             .data = copy.const_data_ptr(),
+                             .bytes = copy.nbytes()});
+            }
+            DDP_RETURN_IF_ERROR(file.Append(SafetensorsHeader(all, metadata)));
+            for (const TensorBytes& tensor : all) {
               DDP_RETURN_IF_ERROR(file.Append({static_cast<const char*>(tensor.data), tensor.bytes}));
             }
             return absl::OkStatus();
           }};
+}
+
+// JSON has no NaN and no infinity: such a number is left out.
+void PutFinite(Json& json, const char* name, const std::optional<double>& value) {
+  if (value && std::isfinite(*value)) json[name] = *value;
+}
+
+std::optional<double> GetNumber(const Json& json, const char* name) {
+  if (!json.contains(name)) return std::nullopt;
+  return json.at(name).get<double>();
 }
 
 std::string StateJson(const SnapshotInfo& info) {
@@ -58,7 +73,10 @@ std::string StateJson(const SnapshotInfo& info) {
              {{"vocab", info.shape.vocab},
               {"max_tokens", info.shape.max_tokens},
               {"features", info.shape.features},
-              {"classes", info.shape.classes}}},
+              {"classes", info.shape.classes},
+              {"channels", info.shape.channels},
+              {"height", info.shape.height},
+              {"width", info.shape.width}}},
             {"class_names", info.class_names},
             {"data_fingerprint", info.data_fingerprint},
             {"batch_size", info.batch_size},
@@ -68,10 +86,15 @@ std::string StateJson(const SnapshotInfo& info) {
             {"position", state.position},
             {"epoch_loss", state.epoch_loss},
             {"epoch_correct", state.epoch_correct},
-            {"epoch_count", state.epoch_count}};
+            {"epoch_count", state.epoch_count},
+            {"best_step", state.best.step},
+            {"stale_epochs", state.best.stale_epochs},
+            {"skipped_in_row", state.skipped_in_row},
+            {"left_out", state.left_out}};
   if (!info.tokenizer.empty()) json["tokenizer"] = Json::parse(info.tokenizer);
-  if (state.valid_loss) json["valid_loss"] = *state.valid_loss;
-  if (state.valid_accuracy) json["valid_accuracy"] = *state.valid_accuracy;
+  PutFinite(json, "valid_loss", state.valid_loss);
+  PutFinite(json, "valid_accuracy", state.valid_accuracy);
+  PutFinite(json, "best_value", state.best.value);
   // Class names may hold any bytes that the data's encoding allows; the reader checks UTF-8 before.
   return json.dump(1) + "\n";
 }
@@ -89,7 +112,10 @@ SnapshotInfo FromJson(const Json& json) {
                 .vocab = shape.at("vocab").get<int64_t>(),
                 .max_tokens = shape.at("max_tokens").get<int64_t>(),
                 .features = shape.at("features").get<int64_t>(),
-                .classes = shape.at("classes").get<int64_t>()};
+                .classes = shape.at("classes").get<int64_t>(),
+                .channels = shape.value("channels", int64_t{0}),
+                .height = shape.value("height", int64_t{0}),
+                .width = shape.value("width", int64_t{0})};
   info.class_names = json.at("class_names").get<std::vector<std::string>>();
   info.data_fingerprint = json.at("data_fingerprint").get<std::string>();
   info.batch_size = json.at("batch_size").get<int64_t>();
@@ -100,30 +126,43 @@ SnapshotInfo FromJson(const Json& json) {
                 .position = json.at("position").get<int64_t>(),
                 .epoch_loss = json.at("epoch_loss").get<double>(),
                 .epoch_correct = json.at("epoch_correct").get<double>(),
-                .epoch_count = json.at("epoch_count").get<double>()};
-  if (json.contains("valid_loss")) info.state.valid_loss = json.at("valid_loss").get<double>();
-  if (json.contains("valid_accuracy")) info.state.valid_accuracy = json.at("valid_accuracy").get<double>();
+                .epoch_count = json.at("epoch_count").get<double>(),
+                .valid_loss = GetNumber(json, "valid_loss"),
+                .valid_accuracy = GetNumber(json, "valid_accuracy"),
+                .best = {.value = GetNumber(json, "best_value"),
+                         .step = json.value("best_step", int64_t{-1}),
+                         .stale_epochs = json.value("stale_epochs", 0)},
+                .skipped_in_row = json.value("skipped_in_row", 0),
+                .left_out = json.value("left_out", std::vector<int64_t>{})};
   return info;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const SnapshotInfo& info, const Model& model,
-                                          const Optimizer& optimizer) {
-  const HostTensors weights = ToHost(model.parameters());
-  const HostTensors moments = ToHost(optimizer.state());
-  const std::string state = StateJson(info);
-  const std::map<std::string, std::string> metadata{{"format", "pt"}, {"ddpd_step", absl::StrCat(info.state.step)}};
+void TakeSnapshot(const SnapshotInfo& info, const Model& model, const Optimizer& optimizer, Snapshot* snapshot) {
+  snapshot->info = info;
+  CopyToHost(model.state(), &snapshot->weights);
+  CopyToHost(optimizer.state(), &snapshot->moments);
+}
+
+absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snapshot& snapshot) {
+  const TrainState& train = snapshot.info.state;
+  const std::string state = StateJson(snapshot.info);
+  const std::map<std::string, std::string> metadata{{"format", "pt"}, {"ddpd_step", absl::StrCat(train.step)}};
   DDP_ASSIGN_OR_RETURN(
       std::string folder,
-      CommitCheckpoint(config.checkpoint_dir, info.state.step, config.attempt,
-                       {TensorFile("model.safetensors", weights, metadata),
-                        TensorFile("optimizer.safetensors", moments, metadata),
+      CommitCheckpoint(config.checkpoint_dir, train.step, config.attempt,
+                       {TensorFile("model.safetensors", snapshot.weights, metadata),
+                        TensorFile("optimizer.safetensors", snapshot.moments, metadata),
                         {"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}}));
-  // The step is saved, whatever becomes of the older ones.
-  if (const absl::Status status = ApplyRetention(config.checkpoint_dir, config.training.keep); !status.ok()) {
-    std::fprintf(stderr, "old checkpoints stay: %s\n", std::string(status.message()).c_str());
+  // The step is saved, whatever becomes of the notes and of the older ones.
+  absl::Status status;
+  if (train.best.step == train.step) {
+    const Json best{{"step", train.step}, {"metric", config.training.best_metric}, {"value", *train.best.value}};
+    status = WriteFileAtomic(config.checkpoint_dir + "/" + kBestName, best.dump() + "\n");
   }
+  if (status.ok()) status = ApplyRetention(config.checkpoint_dir, config.training.keep, train.best.step);
+  if (!status.ok()) std::fprintf(stderr, "old checkpoints stay: %s\n", std::string(status.message()).c_str());
   return folder;
 }
 

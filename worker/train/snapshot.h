@@ -14,6 +14,7 @@
 #include "worker/config.h"
 #include "worker/models/model.h"
 #include "worker/train/optimizer.h"
+#include "worker/train/step_policy.h"
 
 namespace ddp {
 
@@ -29,6 +30,11 @@ struct TrainState {
   // Of the last validation.
   std::optional<double> valid_loss;
   std::optional<double> valid_accuracy;
+  BestEpoch best;
+  int skipped_in_row = 0;  // steps just before, by the policy skip
+  // Steps (as they will be counted when done) whose samples are left out, by the policy rollback; one for each
+  // rollback.
+  std::vector<int64_t> left_out;
 };
 
 struct SnapshotInfo {
@@ -44,9 +50,24 @@ struct SnapshotInfo {
   TrainState state;
 };
 
-// Commits checkpoint_dir/step-NNNNNNNN and applies retention. Returns the folder's name.
-absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const SnapshotInfo& info, const Model& model,
-                                          const Optimizer& optimizer);
+// Host copies of tensors, in memory that the next copy uses again.
+struct HostTensors {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> copies;
+};
+
+// Everything that one checkpoint holds, apart from the training that goes on.
+struct Snapshot {
+  SnapshotInfo info;
+  HostTensors weights;
+  HostTensors moments;
+};
+
+void TakeSnapshot(const SnapshotInfo& info, const Model& model, const Optimizer& optimizer, Snapshot* snapshot);
+
+// Commits checkpoint_dir/step-NNNNNNNN, notes in best.json when that is the best one, and applies retention. Returns
+// the folder's name.
+absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snapshot& snapshot);
 
 // Of a committed folder.
 absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder);

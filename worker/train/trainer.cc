@@ -11,21 +11,30 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
+#include "worker/train/autocast.h"
 #include "worker/train/errors.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/mix.h"
 #include "worker/train/parameter_check.h"
 #include "worker/train/sampler.h"
 #include "worker/train/schedule.h"
+#include "worker/train/watch.h"
 
 namespace ddp {
 
 namespace {
 
 constexpr std::chrono::milliseconds kReportEvery{100};
-// Texts of a dozen tokens: the activations of this many stay in the cache (DESIGN 12).
+// Texts of a dozen tokens: the activations of this many stay in the cache (DESIGN 12). Of longer ones, fewer.
 constexpr int64_t kTextMicroBatch = 128;
+constexpr int64_t kMicroBatchTokens = 4096;
 constexpr int64_t kFeatureMicroBatch = 1024;
+// Images of 28 x 28; of bigger ones, fewer.
+constexpr int64_t kImageMicroBatch = 64;
+constexpr int64_t kMicroBatchPixels = kImageMicroBatch * 28 * 28;
+constexpr int kPrefetch = 4;
+// Skipped steps that are told of one by one; the series skipped_steps has all of them.
+constexpr int kSkipsTold = 3;
 // A big step takes seconds. Every so many micro-batches the ranks agree on whether to drop it: nothing has been changed
 // yet, and a resume begins with the same step.
 constexpr int64_t kStopCheckRounds = 4;
@@ -36,6 +45,12 @@ uint64_t StepSeed(uint64_t seed, int64_t step, int rank) {
   return Mix(seed, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
 }
 
+std::vector<at::Tensor> Copies(const NamedTensors& tensors) {
+  std::vector<at::Tensor> copies;
+  for (const auto& [name, tensor] : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
+
 // A rank without a sample in the batch still has to take part in the reduction, with zeros.
 at::Tensor ZeroLoss(const std::vector<at::Tensor>& parameters) {
   at::Tensor sum = at::zeros({}, parameters[0].options().requires_grad(false));
@@ -43,91 +58,127 @@ at::Tensor ZeroLoss(const std::vector<at::Tensor>& parameters) {
   return sum;
 }
 
+int64_t AutomaticMicroBatch(const TrainingConfig& config, const Dataset& data, InputKind input) {
+  switch (input) {
+    case InputKind::kText:
+      return std::clamp<int64_t>(kMicroBatchTokens / config.data.max_tokens, 1, kTextMicroBatch);
+    case InputKind::kImages:
+      return std::clamp<int64_t>(kMicroBatchPixels / std::max<int64_t>(1, data.image.height * data.image.width), 1,
+                                 kImageMicroBatch);
+    case InputKind::kFeatures:
+      return kFeatureMicroBatch;
+  }
+  return kFeatureMicroBatch;
+}
+
 }  // namespace
 
-Plan MakePlan(const TrainingConfig& config, const Dataset& data, InputKind input, int world_size) {
+Plan MakePlan(const WorkerConfig& worker, const Dataset& data, InputKind input) {
+  const TrainingConfig& config = worker.training;
   Plan plan;
   plan.train_samples = data.train.size();
   plan.valid_samples = data.valid.size();
   plan.batch_size = std::min(config.batch_size, plan.train_samples);
-  const int64_t share = (plan.batch_size + world_size - 1) / world_size;
-  const int64_t automatic = input == InputKind::kText ? kTextMicroBatch : kFeatureMicroBatch;
+  const int64_t automatic = AutomaticMicroBatch(config, data, input);
+  const int64_t share = ShareSize(plan.batch_size, 0, worker.world_size);
   plan.micro_batch = std::min(share, config.micro_batch > 0 ? config.micro_batch : automatic);
   plan.valid_micro_batch = automatic;
   plan.steps_per_epoch = StepsPerEpoch(plan.train_samples, plan.batch_size);
   plan.total_steps = plan.steps_per_epoch * config.epochs;
   if (config.max_steps > 0) plan.total_steps = std::min(plan.total_steps, config.max_steps);
+  // On CPUs a thread that makes batches only takes time from the one that trains, unless it waits for a disk.
+  if (worker.cuda || data.train.windows) plan.prefetch = kPrefetch;
   return plan;
 }
 
 Trainer::Trainer(const Parts& parts, TrainState state, int64_t saved_step)
     : parts_(parts),
-      state_(state),
-      saved_step_(saved_step),
-      train_maker_(parts.data.train, parts.config.training.objective, parts.config.training.seed,
-                   parts.model.parameters().front().second.device()),
-      valid_maker_(parts.data.valid, parts.config.training.objective, parts.config.training.seed,
-                   parts.model.parameters().front().second.device()),
+      state_(std::move(state)),
+      resumed_step_(saved_step),
+      train_maker_(parts.data.train, parts.config.training.objective, parts.config.training.seed),
+      valid_maker_(parts.data.valid, parts.config.training.objective, parts.config.training.seed),
       reducer_(parts.model.parameters(), parts.group),
       parameters_(parts.model.tensors()),
       loss_series_(parts.link.SeriesIndex("loss")),
       acc_series_(parts.link.SeriesIndex("acc")),
       lr_series_(parts.link.SeriesIndex("lr")),
+      norm_series_(parts.link.SeriesIndex("grad_norm")),
       window_start_(std::chrono::steady_clock::now()) {
   progress_.total_steps = parts.plan.total_steps;
   progress_.epochs = parts.config.training.epochs;
-  progress_.valid_loss = state.valid_loss;
-  progress_.valid_accuracy = state.valid_accuracy;
+  progress_.valid_loss = state_.valid_loss;
+  progress_.valid_accuracy = state_.valid_accuracy;
 }
 
 TrainResult Trainer::Run() {
   const int64_t n = parts_.plan.train_samples;
+  // The policy rollback needs a place to go back to.
+  if (parts_.config.training.nan_policy == NanPolicy::kRollback && resumed_step_ < 0) Save();
   bool stopped = false;
-  while (!stopped && !(AtLimit() && state_.position < n) && state_.epoch < parts_.config.training.epochs) {
-    stopped = (state_.position < n && !TrainEpoch()) || (state_.position >= n && !FinishEpoch());
+  while (!stopped && !(AtLimit() && state_.position < n) && state_.epoch < parts_.config.training.epochs &&
+         !EndsEarly()) {
+    if (state_.position < n) stopped = TrainEpoch() == Outcome::kStopped;
+    if (!stopped && state_.position >= n) stopped = !FinishEpoch();
   }
   // A run that max_steps ends inside an epoch is validated, too: its last numbers are the ones people look at.
   const bool completed = !stopped;
-  if (completed && state_.position > 0 && saved_step_ != state_.step) Validate();
-  if (saved_step_ != state_.step) Save(/*required=*/true);
+  if (completed && state_.position > 0 && resumed_step_ != state_.step && Validate()) NoteBest();
+  EnsureSaved();
   ReportProgress();
-  return {.completed = completed, .step = state_.step, .saved_step = saved_step_};
+  return {.completed = completed, .step = state_.step, .saved_step = state_.step};
 }
 
-bool Trainer::TrainEpoch() {
+Prefetcher::Maker Trainer::MicroBatches(const std::vector<int32_t>& order) const {
+  return [this, &order, epoch = static_cast<uint64_t>(state_.epoch), position = state_.position,
+          parts = std::vector<std::vector<int64_t>>{}, next = size_t{0}]() mutable -> std::optional<Batch> {
+    const Plan& plan = parts_.plan;
+    // A small last batch may leave this rank without a sample.
+    while (next == parts.size()) {
+      if (position >= plan.train_samples) return std::nullopt;
+      const int64_t end = std::min(plan.train_samples, position + plan.batch_size);
+      parts = train_maker_.Cut(RankShare(order, position, end, parts_.group.rank(), parts_.group.world_size()),
+                               plan.micro_batch);
+      position = end;
+      next = 0;
+    }
+    return train_maker_.Make(parts[next++], epoch);
+  };
+}
+
+Trainer::Outcome Trainer::TrainEpoch() {
   const TrainingConfig& training = parts_.config.training;
   const int64_t n = parts_.plan.train_samples;
-  const std::vector<int64_t> order = EpochOrder(n, training.seed, state_.epoch);
+  const std::vector<int32_t> order = EpochOrder(n, training.seed, state_.epoch);
+  Prefetcher batches(MicroBatches(order), parts_.plan.prefetch);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
     const int64_t samples = end - state_.position;
-    const std::optional<StepSums> sums =
-        Step(RankShare(order, state_.position, end, parts_.group.rank(), parts_.group.world_size()), samples);
-    if (!sums) return false;
+    const Outcome outcome = IsLeftOut(state_.step + 1) ? LeaveOut(batches, samples) : Step(batches, samples);
+    if (outcome != Outcome::kDone) return outcome;
     state_.position = end;
-    state_.epoch_loss += sums->loss;
-    state_.epoch_correct += sums->correct;
-    state_.epoch_count += sums->count;
-    ReportStep(*sums, samples, LearningRate(training, state_.epoch));
-    if (sums->stop) return false;
-    if (training.valid_every > 0 && state_.step % training.valid_every == 0 && state_.position < n && !Validate()) {
-      return false;
-    }
-    if (training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0 && state_.position < n) {
-      Save(/*required=*/false);
-    }
+    if (stop_agreed_) return Outcome::kStopped;
+    // Run and FinishEpoch do both at the end.
+    if (state_.position == n || AtLimit()) continue;
+    if (training.valid_every > 0 && state_.step % training.valid_every == 0 && !Validate()) return Outcome::kStopped;
+    if (training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0) Save();
   }
-  return true;
+  return Outcome::kDone;
 }
 
-std::optional<Trainer::StepSums> Trainer::ForwardBackward(const std::vector<int64_t>& share, int64_t samples) {
-  StepSums local;
-  const std::vector<std::vector<int64_t>> parts = train_maker_.Cut(share, parts_.plan.micro_batch);
+int64_t Trainer::Rounds(int64_t samples, int rank) const {
+  return StepsPerEpoch(ShareSize(samples, rank, parts_.group.world_size()), parts_.plan.micro_batch);
+}
+
+std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, int64_t samples) {
   // The largest share decides on the rounds; ranks with fewer micro-batches sit out the first ones, so that every rank
   // is in its last backward pass, which talks to the others, in the same round.
-  const int64_t world = parts_.group.world_size();
-  const int64_t rounds = StepsPerEpoch((samples + world - 1) / world, parts_.plan.micro_batch);
-  const int64_t idle = rounds - static_cast<int64_t>(parts.size());
+  const int64_t rounds = Rounds(samples, 0);
+  const int64_t idle = rounds - Rounds(samples, parts_.group.rank());
+  const at::Device device = parts_.model.device();
+  // Summed where they are made: reading them in each round would wait for the device.
+  at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
+  at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(device));
+  StepSums local;
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0 && round % kStopCheckRounds == 0 && parts_.group.Any(parts_.link.stop_requested()))
       return std::nullopt;
@@ -140,45 +191,136 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(const std::vector<int6
       zero.backward();
       continue;
     }
-    const Batch batch =
-        train_maker_.Make(parts[static_cast<size_t>(round - idle)], static_cast<uint64_t>(state_.epoch));
-    const LossSums sums = parts_.model.Loss(batch, /*training=*/true);
+    std::optional<Batch> batch = batches.Next();
+    if (!device.is_cpu()) MoveBatch(*batch, device);
+    LossSums sums;
+    {
+      const Autocast autocast(parts_.config.training.bf16, device.type());
+      sums = parts_.model.Loss(*batch, /*training=*/true);
+    }
     if (last) reducer_.BeforeBackward();
     sums.loss.backward();
-    local.loss += sums.loss.item<double>();
+    loss.add_(sums.loss.detach());
+    if (sums.correct.defined()) correct.add_(sums.correct);
     local.count += static_cast<double>(sums.count);
-    if (sums.correct.defined()) local.correct += static_cast<double>(sums.correct.item<int64_t>());
   }
+  local.loss = loss.item<double>();
+  local.correct = static_cast<double>(correct.item<int64_t>());
   return local;
 }
 
-std::optional<Trainer::StepSums> Trainer::Step(const std::vector<int64_t>& share, int64_t samples) {
-  at::manual_seed(StepSeed(parts_.config.training.seed, state_.step, parts_.group.rank()));
+Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
+  const TrainingConfig& training = parts_.config.training;
+  at::manual_seed(StepSeed(training.seed, state_.step, parts_.group.rank()));
   ZeroGradients(parameters_);
-  const std::optional<StepSums> local = ForwardBackward(share, samples);
-  if (!local) return std::nullopt;
+  if (training.nan_policy == NanPolicy::kSkip) kept_buffers_ = Copies(parts_.model.buffers());
+  const std::optional<StepSums> local = ForwardBackward(batches, samples);
+  if (!local) return Outcome::kStopped;
   std::array<double, 4> sums{local->loss, local->correct, local->count, parts_.link.stop_requested() ? 1.0 : 0.0};
   parts_.group.Sum(sums);
-  const StepSums global{.loss = sums[0], .correct = sums[1], .count = sums[2], .stop = sums[3] > 0};
-  if (!std::isfinite(global.loss)) {
-    // Every rank has the same sum, so all of them leave here, before the update.
-    if (rank0()) parts_.link.Metric(loss_series_, state_.step + 1, global.loss / global.count);
-    throw NoRetryError(absl::StrCat("the loss is ", global.loss, " at step ", state_.step + 1,
-                                    ": stopped before the update; the checkpoints hold only earlier, finite steps"));
+  const StepSums global{.loss = sums[0], .correct = sums[1], .count = sums[2]};
+  stop_agreed_ = sums[3] > 0;
+  const double lr = LearningRate(training, state_.epoch, state_.step, parts_.plan.total_steps);
+  if (global.count == 0) {  // texts of one token have nothing to predict
+    ++state_.step;
+    return Outcome::kDone;
   }
-  parts_.optimizer.Step(LearningRate(parts_.config.training, state_.epoch), global.count);
+  const at::Tensor norm_tensor = parts_.optimizer.GradientNorm(global.count);
+  const double norm = norm_tensor.item<double>();
+  // Every rank has the same sums and the same gradients, so all of them decide alike.
+  switch (JudgeStep(training.nan_policy, global.loss, norm, state_.skipped_in_row,
+                    static_cast<int>(state_.left_out.size()))) {
+    case StepVerdict::kUpdate:
+      if (training.watch_every > 0 && (state_.step + 1) % training.watch_every == 0) Watch(global.count);
+      parts_.optimizer.Step(lr, global.count, norm_tensor);
+      parts_.group.Average(parts_.model.buffers());
+      state_.epoch_loss += global.loss;
+      state_.epoch_correct += global.correct;
+      state_.epoch_count += global.count;
+      state_.skipped_in_row = 0;
+      break;
+    case StepVerdict::kSkip:
+      Skip(global, norm);
+      break;
+    case StepVerdict::kRollBack:
+      RollBack(global, norm);
+      return Outcome::kRolledBack;
+    case StepVerdict::kFail:
+      Fail(global, norm);
+  }
   ++state_.step;
-  return global;
+  ReportStep(global, samples, lr, norm);
+  return Outcome::kDone;
+}
+
+void Trainer::Watch(double count) {
+  if (!rank0() || reported_before()) return;
+  const int64_t step = state_.step + 1;
+  for (const auto& [name, tensor] : parts_.model.parameters()) {
+    parts_.link.Histogram(HistogramOf("param/" + name, step, tensor, 1));
+    if (tensor.grad().defined()) parts_.link.Histogram(HistogramOf("grad/" + name, step, tensor.grad(), 1 / count));
+  }
+}
+
+bool Trainer::IsLeftOut(int64_t step) const {
+  return std::find(state_.left_out.begin(), state_.left_out.end(), step) != state_.left_out.end();
+}
+
+Trainer::Outcome Trainer::LeaveOut(Prefetcher& batches, int64_t samples) {
+  for (int64_t i = Rounds(samples, parts_.group.rank()); i > 0; --i) batches.Next();
+  ++state_.step;
+  return Outcome::kDone;
+}
+
+std::string Trainer::NonFinite(const StepSums& sums, double norm) const {
+  return absl::StrCat("the loss is ", sums.loss / sums.count, " and the norm of the gradient ", norm, " at step ",
+                      state_.step + 1);
+}
+
+void Trainer::Skip(const StepSums& sums, double norm) {
+  ++state_.skipped_in_row;
+  ++skipped_;
+  for (size_t i = 0; i < kept_buffers_.size(); ++i) parts_.model.buffers()[i].second.copy_(kept_buffers_[i]);
+  if (!rank0()) return;
+  parts_.link.Metric(parts_.link.SeriesIndex("skipped_steps"), state_.step + 1, static_cast<double>(skipped_));
+  if (skipped_ <= kSkipsTold) {
+    Say(absl::StrCat(NonFinite(sums, norm), ": the step changes nothing",
+                     skipped_ == kSkipsTold ? "; the series skipped_steps counts further ones" : ""));
+  }
+}
+
+void Trainer::RollBack(const StepSums& sums, double norm) {
+  const int64_t bad_step = state_.step + 1;
+  if (rank0()) parts_.link.Metric(loss_series_, bad_step, sums.loss / sums.count);
+  const std::string reason = NonFinite(sums, norm);
+  std::vector<int64_t> left_out = state_.left_out;
+  left_out.push_back(bad_step);
+  state_ = parts_.restore();
+  state_.left_out = std::move(left_out);
+  reported_until_ = bad_step;
+  if (rank0()) {
+    Say(absl::StrCat(reason, ": back to the checkpoint of step ", state_.step, "; the samples of step ", bad_step,
+                     " will be left out"));
+  }
+}
+
+void Trainer::Fail(const StepSums& sums, double norm) {
+  if (rank0()) parts_.link.Metric(loss_series_, state_.step + 1, sums.loss / sums.count);
+  std::string tried;
+  if (state_.skipped_in_row > 0) tried = absl::StrCat(", after ", state_.skipped_in_row, " skipped ones");
+  if (!state_.left_out.empty()) tried = absl::StrCat(", after ", state_.left_out.size(), " ways back");
+  throw NoRetryError(absl::StrCat(NonFinite(sums, norm), tried,
+                                  ": stopped before the update; the checkpoints hold only earlier, finite steps"));
 }
 
 void Trainer::Metric(const std::string& series, double value) {
+  if (reported_before()) return;
   parts_.link.Metric(parts_.link.SeriesIndex(series), state_.step, value);
 }
 
-void Trainer::ReportStep(const StepSums& sums, int64_t samples, double lr) {
-  if (!rank0()) return;
-  const bool has_accuracy = parts_.config.training.objective == Objective::kClassification ||
-                            parts_.config.training.objective == Objective::kMlm;
+void Trainer::ReportStep(const StepSums& sums, int64_t samples, double lr, double norm) {
+  if (!rank0() || reported_before()) return;
+  const bool has_accuracy = HasAccuracy(parts_.config.training.objective);
   progress_.step = state_.step;
   progress_.epoch = static_cast<int>(state_.epoch);
   progress_.loss = sums.loss / sums.count;
@@ -187,6 +329,7 @@ void Trainer::ReportStep(const StepSums& sums, int64_t samples, double lr) {
   parts_.link.Metric(loss_series_, state_.step, progress_.loss);
   if (has_accuracy) parts_.link.Metric(acc_series_, state_.step, *progress_.accuracy);
   parts_.link.Metric(lr_series_, state_.step, lr);
+  parts_.link.Metric(norm_series_, state_.step, norm);
   if (!first_step_reported_) {
     first_step_reported_ = true;
     parts_.link.FirstStep(state_.step);
@@ -211,10 +354,11 @@ bool Trainer::Validate() {
   if (rank0()) parts_.link.Phase("validating");
   bool stop = false;
   const std::optional<Evaluation> result =
-      Evaluate(parts_.model, valid_maker_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch, parts_.group, [&] {
-        stop = stop || parts_.link.stop_requested();
-        return stop;
-      });
+      Evaluate(parts_.model, valid_maker_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch, parts_.group,
+               parts_.config.training.bf16, [&] {
+                 stop = stop || parts_.link.stop_requested();
+                 return stop;
+               });
   if (rank0()) parts_.link.Phase("training");
   if (!result) return false;
   state_.valid_loss = progress_.valid_loss = result->loss;
@@ -231,9 +375,12 @@ bool Trainer::Validate() {
 
 bool Trainer::FinishEpoch() {
   if (!Validate()) return false;
+  NoteBest();
   if (rank0()) {
-    Metric("train_loss", state_.epoch_loss / state_.epoch_count);
-    if (progress_.accuracy) Metric("train_acc", state_.epoch_correct / state_.epoch_count);
+    if (state_.epoch_count > 0) {
+      Metric("train_loss", state_.epoch_loss / state_.epoch_count);
+      if (progress_.accuracy) Metric("train_acc", state_.epoch_correct / state_.epoch_count);
+    }
     Metric("epoch", static_cast<double>(state_.epoch));
     for (const auto& [name, value] : parts_.model.Diagnostics()) Metric(name, value);
     ReportProgress();
@@ -241,34 +388,62 @@ bool Trainer::FinishEpoch() {
   ++state_.epoch;
   state_.position = 0;
   state_.epoch_loss = state_.epoch_correct = state_.epoch_count = 0;
-  Save(/*required=*/false);
+  Save();
   return true;
 }
 
-void Trainer::Save(bool required) {
-  CheckSameParameters(parts_.model, parts_.group, state_.step);
-  std::string error;
-  if (rank0()) {
-    parts_.link.Phase("saving");
-    const absl::StatusOr<std::string> folder = parts_.save(state_);
-    if (folder.ok()) {
-      parts_.link.CheckpointSaved(state_.step, *folder);
-    } else {
-      error = absl::StrCat("cannot save step ", state_.step, ": ", std::string(folder.status().message()));
-    }
-    parts_.link.Phase("training");
+void Trainer::NoteBest() {
+  const std::string& metric = parts_.config.training.best_metric;
+  std::optional<double> value;
+  if (metric == "valid_loss") value = state_.valid_loss;
+  if (metric == "valid_acc") value = state_.valid_accuracy;
+  if (metric == "train_loss" && state_.epoch_count > 0) value = state_.epoch_loss / state_.epoch_count;
+  if (metric == "train_acc" && state_.epoch_count > 0 && HasAccuracy(parts_.config.training.objective)) {
+    value = state_.epoch_correct / state_.epoch_count;
   }
-  // What is saved decides what is done next, on every rank.
-  if (!parts_.group.Any(!error.empty())) {
-    saved_step_ = state_.step;
-    return;
-  }
-  if (required && rank0()) throw std::runtime_error(error);
-  if (required) throw PeerLostError("rank 0 could not save");
+  state_.best = NextBest(state_.best, value, HigherIsBetter(metric), state_.step);
   if (!rank0()) return;
-  absl::StrAppend(&error, "; the older checkpoints stay, and training goes on");
-  std::fprintf(stderr, "%s\n", error.c_str());
-  parts_.link.Notice(error);
+  if (state_.best.step == state_.step) Metric("best_" + metric, *state_.best.value);
+  if (!EndsEarly()) return;
+  Say(absl::StrCat(
+      "ends after epoch ", state_.epoch, ": ", metric, " has not got better for ", state_.best.stale_epochs, " epochs",
+      state_.best.value ? absl::StrCat("; the best was ", *state_.best.value, " at step ", state_.best.step)
+                        : std::string()));
+}
+
+bool Trainer::EndsEarly() const {
+  const int patience = parts_.config.training.patience;
+  return patience > 0 && state_.best.stale_epochs >= patience;
+}
+
+void Trainer::Save() {
+  CheckSameParameters(parts_.model, parts_.group, state_.step);
+  if (rank0()) parts_.save(state_);
+}
+
+void Trainer::EnsureSaved() {
+  std::string error;
+  const auto missing = [&] {
+    bool here = resumed_step_ == state_.step;
+    if (rank0() && !here) {
+      const absl::StatusOr<int64_t> saved = parts_.wait_saved();
+      here = saved.ok() && *saved == state_.step;
+      if (!saved.ok())
+        error = absl::StrCat("cannot save step ", state_.step, ": ", std::string(saved.status().message()));
+    }
+    return parts_.group.Any(rank0() && !here);
+  };
+  if (rank0()) parts_.link.Phase("saving");
+  if (missing()) {
+    Save();
+    if (missing() && rank0()) throw std::runtime_error(error);
+  }
+  if (rank0()) parts_.link.Phase("training");
+}
+
+void Trainer::Say(const std::string& text) {
+  std::fprintf(stderr, "%s\n", text.c_str());
+  parts_.link.Notice(text);
 }
 
 }  // namespace ddp

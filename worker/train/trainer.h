@@ -17,6 +17,7 @@
 #include "worker/report/runner_link.h"
 #include "worker/train/batch.h"
 #include "worker/train/optimizer.h"
+#include "worker/train/prefetch.h"
 #include "worker/train/snapshot.h"
 
 namespace ddp {
@@ -30,8 +31,9 @@ struct Plan {
   int64_t valid_micro_batch = 0;  // not bounded by the share of a training batch
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;
+  int prefetch = 0;  // micro-batches made ahead by a thread of their own; 0: none
 };
-Plan MakePlan(const TrainingConfig& config, const Dataset& data, InputKind input, int world_size);
+Plan MakePlan(const WorkerConfig& config, const Dataset& data, InputKind input);
 
 struct TrainResult {
   bool completed = false;  // false: stopped on request
@@ -50,13 +52,20 @@ class Trainer {
     Optimizer& optimizer;
     Group& group;
     RunnerLink& link;
-    // Rank 0 writes; the others only take part in the comparison of parameters before it. Gives the folder's name.
-    std::function<absl::StatusOr<std::string>(const TrainState&)> save;
+    // Rank 0: copies everything and begins to write a checkpoint.
+    std::function<void(const TrainState&)> save;
+    // Rank 0: waits for what is being written. The step of the newest checkpoint of this attempt (-1: none), or why the
+    // last one could not be written.
+    std::function<absl::StatusOr<int64_t>()> wait_saved;
+    // All ranks: loads the newest checkpoint into model and optimizer.
+    std::function<TrainState()> restore;
   };
+  // `saved_step`: of the checkpoint that training goes on from; -1: none.
   Trainer(const Parts& parts, TrainState state, int64_t saved_step);
 
   // Trains to the end or until a stop that all ranks agree on; both end with a committed checkpoint of the last step.
-  // Throws NoRetryError for a non-finite loss and for ranks whose parameters differ, PeerLostError, c10::Error.
+  // Throws NoRetryError for a non-finite step that the policy does not allow and for ranks whose parameters differ,
+  // PeerLostError, c10::Error.
   TrainResult Run();
 
  private:
@@ -64,25 +73,49 @@ class Trainer {
     double loss = 0;
     double correct = 0;
     double count = 0;
-    bool stop = false;
   };
-  bool TrainEpoch();  // false: stopped
-  bool FinishEpoch();
-  // `samples` of all ranks, `share` of them this rank's. Unset: stopped before the update.
-  std::optional<StepSums> Step(const std::vector<int64_t>& share, int64_t samples);
-  std::optional<StepSums> ForwardBackward(const std::vector<int64_t>& share, int64_t samples);
-  void ReportStep(const StepSums& sums, int64_t samples, double lr);
+  enum class Outcome { kDone, kStopped, kRolledBack };
+  Outcome TrainEpoch();
+  bool FinishEpoch();  // false: stopped
+  // Micro-batches of this rank for the rest of the epoch, step by step.
+  Prefetcher::Maker MicroBatches(const std::vector<int32_t>& order) const;
+  // `samples` of all ranks. kStopped: before the update.
+  Outcome Step(Prefetcher& batches, int64_t samples);
+  // Unset: stopped on the way.
+  std::optional<StepSums> ForwardBackward(Prefetcher& batches, int64_t samples);
+  // Micro-batches that `rank` makes of its share.
+  int64_t Rounds(int64_t samples, int rank) const;
+  bool IsLeftOut(int64_t step) const;
+  Outcome LeaveOut(Prefetcher& batches, int64_t samples);
+  // What is done with a step that is not finite.
+  void Skip(const StepSums& sums, double norm);
+  void RollBack(const StepSums& sums, double norm);
+  [[noreturn]] void Fail(const StepSums& sums, double norm);
+  std::string NonFinite(const StepSums& sums, double norm) const;
+  // Histograms of the parameters before the update of this step, and of its gradient.
+  void Watch(double count);
+  void ReportStep(const StepSums& sums, int64_t samples, double lr, double norm);
   void ReportProgress();
   bool Validate();
-  // A full disk on the way is told and waited out; only the last save is required.
-  void Save(bool required);
+  void NoteBest();
+  bool EndsEarly() const;
+  void Save();
+  // Waits until the checkpoint of the last step is there; tries once more to write it.
+  void EnsureSaved();
   bool AtLimit() const { return state_.step >= parts_.plan.total_steps; }
   bool rank0() const { return parts_.group.rank() == 0; }
   void Metric(const std::string& series, double value);
+  // Steps that are done once more after a roll-back have been reported.
+  bool reported_before() const { return state_.step <= reported_until_; }
+  void Say(const std::string& text);
 
   Parts parts_;
   TrainState state_;
-  int64_t saved_step_;
+  int64_t resumed_step_;
+  int64_t reported_until_ = -1;
+  int64_t skipped_ = 0;
+  bool stop_agreed_ = false;
+  std::vector<at::Tensor> kept_buffers_;  // of before the step, for the policy skip
   bool first_step_reported_ = false;
   BatchMaker train_maker_;
   BatchMaker valid_maker_;
@@ -92,6 +125,7 @@ class Trainer {
   int loss_series_;
   int acc_series_;
   int lr_series_;
+  int norm_series_;
   // Throughput since the last time it was reported.
   std::chrono::steady_clock::time_point window_start_;
   int64_t window_samples_ = 0;

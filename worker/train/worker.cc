@@ -13,11 +13,13 @@
 #include "worker/dist/group.h"
 #include "worker/models/registry.h"
 #include "worker/report/runner_link.h"
+#include "worker/train/checkpoint_writer.h"
 #include "worker/train/errors.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/parameter_check.h"
 #include "worker/train/sampler.h"
 #include "worker/train/snapshot.h"
+#include "worker/train/step_policy.h"
 #include "worker/train/trainer.h"
 
 namespace ddp {
@@ -49,12 +51,17 @@ class Attempt {
     if (group_->Any(link_.stop_requested()))
       return {.completed = false, .step = resume_step(), .saved_step = saved_step()};
     BuildModel();
-    Plan plan = MakePlan(config_.training, data_, input_, config_.world_size);
+    const Plan plan = MakePlan(config_, data_, input_);
     Announce(plan);
     info_.batch_size = plan.batch_size;
     link_.Phase("training");
+    if (rank0()) {
+      writer_ = std::make_unique<CheckpointWriter>(
+          config_, [this](int64_t step, const absl::StatusOr<std::string>& folder) { Saved(step, folder); });
+    }
     Trainer trainer({config_, plan, data_, *model_, *optimizer_, *group_, link_,
-                     [this](const TrainState& state) { return SaveSnapshot(state); }},
+                     [this](const TrainState& state) { SaveSnapshot(state); }, [this] { return writer_->Wait(); },
+                     [this] { return Restore(); }},
                     info_.state, saved_step());
     return trainer.Run();
   }
@@ -68,14 +75,18 @@ class Attempt {
   int64_t saved_step() const { return resumed_ ? info_.state.step : -1; }
 
   // Rank 0 looks for the newest checkpoint that verifies, and all ranks take that one.
-  void ChooseCheckpoint() {
+  std::string NewestCheckpoint() {
     std::string folder;
     if (rank0()) {
       std::vector<std::string> rejected;
       folder = NewestVerified(config_.checkpoint_dir, &rejected);
       for (const std::string& reason : rejected) Say(absl::StrCat("a checkpoint is not used: ", reason));
     }
-    resume_folder_ = group_->FromRank0("resume", folder);
+    return group_->FromRank0(absl::StrCat("resume/", choices_++), folder);
+  }
+
+  void ChooseCheckpoint() {
+    resume_folder_ = NewestCheckpoint();
     resumed_ = !resume_folder_.empty();
     if (resumed_) {
       info_ = OrNoRetry(ReadSnapshotInfo(resume_folder_));
@@ -110,8 +121,12 @@ class Attempt {
                            .vocab = data_.tokenizer.vocab_size(),
                            .max_tokens = config_.training.data.max_tokens,
                            .features = data_.train.feature_dim,
-                           .classes = static_cast<int64_t>(data_.class_names.size())};
-    if ((input_ == InputKind::kText) != !data_.train.token_offsets.empty()) {
+                           .classes = static_cast<int64_t>(data_.class_names.size()),
+                           .channels = data_.image.channels,
+                           .height = data_.image.height,
+                           .width = data_.image.width};
+    const bool has_text = data_.train.windows || !data_.train.token_offsets.empty();
+    if ((input_ == InputKind::kText) != has_text) {
       throw NoRetryError(absl::StrCat("training.model.name: ", config_.training.model_name, " reads ",
                                       input_ == InputKind::kText ? "text" : "numbers", ", but the data has none"));
     }
@@ -125,13 +140,10 @@ class Attempt {
     if (!resumed_ && !config_.init_path.empty()) {
       loaded_ = OrNoRetry(LoadInitialWeights(config_.init_path, config_.training.reinit, *model_)).ToString();
     }
+    Freeze();
     optimizer_ = std::make_unique<Optimizer>(config_.training, model_->parameters());
-    if (resumed_) {
-      OrNoRetry(LoadExactly(resume_folder_ + "/model.safetensors", model_->parameters()));
-      OrNoRetry(LoadExactly(resume_folder_ + "/optimizer.safetensors", optimizer_->state()));
-      optimizer_->set_steps(info_.optimizer_steps);
-    }
-    group_->BroadcastFromRank0(model_->tensors());
+    if (resumed_) LoadState(resume_folder_, info_);
+    group_->BroadcastFromRank0(model_->state());
     checksum_ = CheckSameParameters(*model_, *group_, resume_step());
     info_ = SnapshotInfo{.model_name = config_.training.model_name,
                          .model_options = config_.training.model_options,
@@ -142,6 +154,19 @@ class Attempt {
                          .data_fingerprint = data_.fingerprint,
                          .optimizer_steps = info_.optimizer_steps,
                          .state = info_.state};
+  }
+
+  void Freeze() {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : model_->parameters()) names.push_back(name);
+    const std::vector<bool> frozen = OrNoRetry(FrozenNames(names, config_.training.freeze));
+    for (size_t i = 0; i < names.size(); ++i) model_->parameters()[i].second.set_requires_grad(!frozen[i]);
+  }
+
+  void LoadState(const std::string& folder, const SnapshotInfo& info) {
+    OrNoRetry(LoadExactly(folder + "/model.safetensors", model_->state()));
+    OrNoRetry(LoadExactly(folder + "/optimizer.safetensors", optimizer_->state()));
+    optimizer_->set_steps(info.optimizer_steps);
   }
 
   void Announce(const Plan& plan) {
@@ -165,7 +190,11 @@ class Attempt {
         {"param_checksum", absl::StrCat(absl::Hex(checksum_, absl::kZeroPad16))},
         {"data_fingerprint", data_.fingerprint},
         {"threads_per_rank", absl::StrCat(config_.threads)},
+        {"precision", config_.training.bf16 ? "bf16" : "fp32"},
+        {"prefetch", absl::StrCat(plan.prefetch)},
     };
+    if (input_ == InputKind::kText)
+      facts["text_batches"] = "grouped by length, trimmed to the longest of each micro-batch";
     if (!loaded_.empty()) facts["loaded"] = loaded_;
     if (!data_.class_names.empty()) facts["classes"] = absl::StrCat(data_.class_names.size());
     if (input_ == InputKind::kText) facts["vocabulary"] = absl::StrCat(data_.tokenizer.vocab_size());
@@ -175,10 +204,31 @@ class Attempt {
     link_.Begun(resume_step(), plan.total_steps, facts);
   }
 
-  absl::StatusOr<std::string> SaveSnapshot(const TrainState& state) {
+  void SaveSnapshot(const TrainState& state) {
     info_.state = state;
     info_.optimizer_steps = optimizer_->steps();
-    return WriteSnapshot(config_, info_, *model_, *optimizer_);
+    writer_->Save(info_, *model_, *optimizer_);
+  }
+
+  // In the writer's thread.
+  void Saved(int64_t step, const absl::StatusOr<std::string>& folder) {
+    if (folder.ok()) {
+      link_.CheckpointSaved(step, *folder);
+    } else {
+      Say(absl::StrCat("cannot save step ", step, ": ", std::string(folder.status().message()),
+                       "; the older checkpoints stay, and training goes on"));
+    }
+  }
+
+  TrainState Restore() {
+    if (rank0()) writer_->Wait().status().IgnoreError();  // older ones will do
+    const std::string folder = NewestCheckpoint();
+    if (folder.empty()) throw NoRetryError("there is no checkpoint to go back to");
+    const SnapshotInfo info = OrNoRetry(ReadSnapshotInfo(folder));
+    LoadState(folder, info);
+    // Nobody may write over the folder while another rank still reads it.
+    group_->Barrier();
+    return info.state;
   }
 
   void Say(const std::string& text) {
@@ -199,6 +249,8 @@ class Attempt {
   std::unique_ptr<Optimizer> optimizer_;
   std::string loaded_;
   uint64_t checksum_ = 0;
+  int choices_ = 0;
+  std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
 };
 
 }  // namespace

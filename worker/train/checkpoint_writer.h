@@ -1,0 +1,48 @@
+// Checkpoints written while training goes on.
+#ifndef DDP_WORKER_TRAIN_CHECKPOINT_WRITER_H_
+#define DDP_WORKER_TRAIN_CHECKPOINT_WRITER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "worker/train/snapshot.h"
+
+namespace ddp {
+
+// Of rank 0. Save and Wait: one thread.
+class CheckpointWriter {
+ public:
+  // Called in the writer's thread when a checkpoint is committed (the folder's name) or could not be.
+  using Done = std::function<void(int64_t step, const absl::StatusOr<std::string>& folder)>;
+  // `config` is borrowed.
+  CheckpointWriter(const WorkerConfig& config, Done done);
+  // Waits for what is being written.
+  ~CheckpointWriter();
+
+  // Copies everything and returns; a checkpoint that is still being written is waited for first.
+  void Save(const SnapshotInfo& info, const Model& model, const Optimizer& optimizer);
+  // Until nothing is being written. The step of the newest checkpoint that was committed (-1: none), or why the last
+  // one was not.
+  absl::StatusOr<int64_t> Wait();
+
+ private:
+  void Loop();
+
+  const WorkerConfig& config_;
+  Done done_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Snapshot snapshot_;  // the loop's while busy_
+  bool busy_ = false;
+  bool closing_ = false;
+  absl::StatusOr<int64_t> outcome_ = -1;  // of the last write
+  std::thread thread_;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_WORKER_TRAIN_CHECKPOINT_WRITER_H_
