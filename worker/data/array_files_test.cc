@@ -90,7 +90,8 @@ TEST_F(ArrayFilesTest, HostileNpy) {  // G6
               HasSubstr("unknown element type ('<ixy')"));
   EXPECT_EQ(NpyError(Npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", "a")),
             "f.npy: byte 66: the shape [2] of uint8 needs 2 bytes, 1 follow the header");
-  EXPECT_THAT(NpyError(Npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", "abc")), HasSubstr("needs 2 bytes, 3"));
+  EXPECT_THAT(NpyError(Npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", "abc")),
+              HasSubstr("needs 2 bytes, 3"));
   EXPECT_THAT(NpyError(Npy("{'descr': '|u1', 'fortran_order': False}", "")), HasSubstr("is missing"));
   EXPECT_THAT(NpyError(Npy("{'descr': '|u1', 'descr': '|u1'}", "")), HasSubstr("unknown or repeated key 'descr'"));
   EXPECT_THAT(NpyError(std::string("\x93NUMPY\7\0", 8)), HasSubstr("unknown version 7"));
@@ -100,7 +101,8 @@ TEST_F(ArrayFilesTest, HostileNpy) {  // G6
 
 TEST_F(ArrayFilesTest, NpyWithLabels) {
   spec_.source = TestData("le-f4.npy");
-  spec_.labels = Write("y.npy", Npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", std::string("\x07\0\xFE\xFF", 4)));
+  spec_.labels =
+      Write("y.npy", Npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", std::string("\x07\0\xFE\xFF", 4)));
   spec_.label_kind = LabelKind::kClass;
   const auto data = Load(spec_);
   ASSERT_TRUE(data.ok()) << data.status();
@@ -116,8 +118,10 @@ TEST_F(ArrayFilesTest, NpyWithLabels) {
   spec_.labels = "";
   EXPECT_THAT(LoadError(spec_), HasSubstr("training.data.labels: not given"));
   spec_.label_kind = LabelKind::kNone;
-  spec_.source = Write("x.npy", Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}", std::string("\0\0\x80?\0\0\x80\x7F", 8)));
-  EXPECT_EQ(LoadError(spec_), "training.data.source: " + spec_.source + ": byte 72: sample 0: inf is not a finite float32");
+  spec_.source = Write("x.npy", Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}",
+                                    std::string("\0\0\x80?\0\0\x80\x7F", 8)));
+  EXPECT_EQ(LoadError(spec_),
+            "training.data.source: " + spec_.source + ": byte 71: sample 0: inf is not a finite float32");
   spec_.source = TestData("empty.npy");
   EXPECT_THAT(LoadError(spec_), HasSubstr("the shape [0, 3] has no samples"));
   spec_.source = TestData("scalar.npy");
@@ -231,8 +235,9 @@ TEST_F(ArrayFilesTest, WrongIdx) {  // G8
   EXPECT_THAT(error(Write("a.idx.gz", "<!DOCTYPE html>")), HasSubstr("byte 0: no IDX file: it begins with '<!DO'"));
   const std::string packed = ReadAll(WriteGz("whole.idx.gz", images));
   EXPECT_THAT(error(Write("cut.idx.gz", packed.substr(0, packed.size() - 12))), HasSubstr("the file is cut"));
-  EXPECT_THAT(error(Write("a.idx", Idx(8, {10001, 1}, std::string(10000, 'x')))),
-              HasSubstr("byte 10012: the file ends here: the shape [10001, 1] of uint8 needs 10001 bytes, there are 10000"));
+  EXPECT_THAT(
+      error(Write("a.idx", Idx(8, {10001, 1}, std::string(10000, 'x')))),
+      HasSubstr("byte 10012: the file ends here: the shape [10001, 1] of uint8 needs 10001 bytes, there are 10000"));
   EXPECT_THAT(error(Write("a.idx", images + "q")), HasSubstr("byte 32: bytes behind the last number"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {0, 2, 2}, ""))), HasSubstr("the shape [0, 2, 2] has no samples"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {4}, "abcd"))), HasSubstr("are these the labels?"));

@@ -11,7 +11,6 @@
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 #include <utility>
 #define XXH_INLINE_ALL
@@ -121,18 +120,17 @@ std::shared_ptr<const Mapping> MapFile(const std::string& path) {
   return std::make_shared<const Mapping>(data, file->size);
 }
 
-std::string Checksum(const Header& header, std::span<const std::string_view> contents) {
+// Hands out the file's bytes behind the header, in their order.
+template <typename Visit>
+absl::Status ForEachPart(const Header& header, const std::array<std::string_view, kSections>& contents, Visit visit) {
   static constexpr std::array<char, kAlignment> kZeros{};
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  XXH3_128bits_update(&state, header.sections.data(), sizeof(header.sections));
   uint64_t at = sizeof(Header);
-  for (size_t i = 0; i < contents.size(); ++i) {
-    XXH3_128bits_update(&state, kZeros.data(), header.sections[i].begin - at);
-    XXH3_128bits_update(&state, contents[i].data(), contents[i].size());
+  for (size_t i = 0; i < kSections; ++i) {
+    DDP_RETURN_IF_ERROR(visit(std::string_view(kZeros.data(), header.sections[i].begin - at)));
+    DDP_RETURN_IF_ERROR(visit(contents[i]));
     at = header.sections[i].begin + header.sections[i].bytes;
   }
-  return Bytes128(XXH3_128bits_digest(&state));
+  return absl::OkStatus();
 }
 
 // Whether the header is that of a whole file with this key.
@@ -140,17 +138,19 @@ bool Verify(const Header& header, std::string_view key, std::string_view file) {
   if (header.magic != Header{}.magic || std::string_view(header.key.data(), 16) != key || header.bytes != file.size()) {
     return false;
   }
-  std::array<std::string_view, kSections> contents;
   uint64_t at = sizeof(Header);
-  for (size_t i = 0; i < kSections; ++i) {
-    const Section& section = header.sections[i];
+  for (const Section& section : header.sections) {
     if (section.begin != Aligned(at) || section.begin > file.size() || section.bytes > file.size() - section.begin) {
       return false;
     }
-    contents[i] = file.substr(section.begin, section.bytes);
     at = section.begin + section.bytes;
   }
-  return at == file.size() && Checksum(header, contents) == std::string_view(header.checksum.data(), 16);
+  const std::string_view rest = file.substr(sizeof(Header));
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  XXH3_128bits_update(&state, header.sections.data(), sizeof(header.sections));
+  XXH3_128bits_update(&state, rest.data(), rest.size());
+  return at == file.size() && Bytes128(XXH3_128bits_digest(&state)) == std::string_view(header.checksum.data(), 16);
 }
 
 template <typename T>
@@ -192,15 +192,8 @@ absl::Status WriteEntry(const std::string& path, const Header& header,
                         const std::array<std::string_view, kSections>& contents) {
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
-  static constexpr std::array<char, kAlignment> kZeros{};
   DDP_RETURN_IF_ERROR(WriteAll(fd.get(), {reinterpret_cast<const char*>(&header), sizeof(header)}));
-  uint64_t at = sizeof(Header);
-  for (size_t i = 0; i < kSections; ++i) {
-    DDP_RETURN_IF_ERROR(WriteAll(fd.get(), {kZeros.data(), header.sections[i].begin - at}));
-    DDP_RETURN_IF_ERROR(WriteAll(fd.get(), contents[i]));
-    at = header.sections[i].begin + header.sections[i].bytes;
-  }
-  return absl::OkStatus();
+  return ForEachPart(header, contents, [&](std::string_view part) { return WriteAll(fd.get(), part); });
 }
 
 // "KEY.tokens", or a temporary name of one.
@@ -301,7 +294,14 @@ void TokenCache::Keep(const Dataset& data) const {
     at = header.sections[i].begin + contents[i].size();
   }
   header.bytes = at;
-  const std::string checksum = Checksum(header, contents);
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  XXH3_128bits_update(&state, header.sections.data(), sizeof(header.sections));
+  ForEachPart(header, contents, [&](std::string_view part) {
+    XXH3_128bits_update(&state, part.data(), part.size());
+    return absl::OkStatus();
+  }).IgnoreError();
+  const std::string checksum = Bytes128(XXH3_128bits_digest(&state));
   std::copy(checksum.begin(), checksum.end(), header.checksum.begin());
   // Not synced: an entry that a crash of the machine cut is seen by its checksum.
   const std::string temporary =

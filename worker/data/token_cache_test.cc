@@ -141,7 +141,8 @@ TEST_F(TokenCacheTest, AFolderThatCannotBeUsedCostsOnlyTheCache) {
 TEST_F(TokenCacheTest, TheLeastRecentlyUsedGo) {
   const int kMore = static_cast<int>(TokenCache::kEntries) + 4;
   const auto set_age = [&](const std::string& path, int seconds) {
-    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::seconds(seconds));
+    std::filesystem::last_write_time(path,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::seconds(seconds));
   };
   std::vector<std::string> entries;
   for (int i = 0; i < kMore; ++i) {

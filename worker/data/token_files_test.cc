@@ -96,9 +96,11 @@ TEST_F(TokenFilesTest, WrongFiles) {  // G10, G12
                 ": byte 6: token 50 is outside the vocabulary of 50 (training.data.vocab_size, token_type)");
   EXPECT_THAT(ErrorOf(Header(20240520, 1, 6) + Raw(std::vector<uint16_t>{1, 2, 3, 4, 5})),
               HasSubstr("byte 8: the header says 6 tokens of uint16, but 10 bytes follow it"));
-  EXPECT_THAT(ErrorOf(Header(20240520, -1, 5) + Raw(std::vector<uint16_t>{1, 2, 3, 4, 5})), HasSubstr("byte 4: version -1"));
+  EXPECT_THAT(ErrorOf(Header(20240520, -1, 5) + Raw(std::vector<uint16_t>{1, 2, 3, 4, 5})),
+              HasSubstr("byte 4: version -1"));
   EXPECT_THAT(ErrorOf(Header(20240801, 1, 5) + std::string(20, '\1')), HasSubstr("known is version 7"));
-  EXPECT_THAT(ErrorOf(Header(12345, 1, 5) + std::string(10, '\0')), HasSubstr("byte 0: a header with the unknown magic 12345"));
+  EXPECT_THAT(ErrorOf(Header(12345, 1, 5) + std::string(10, '\0')),
+              HasSubstr("byte 0: a header with the unknown magic 12345"));
   EXPECT_THAT(ErrorOf(Header(20240522, 1, 0)), HasSubstr("multiple-choice questions, no tokens"));
   spec_.vocab_size = 119547;
   EXPECT_THAT(ErrorOf(Raw(std::vector<uint16_t>{1, 2, 3, 4, 5})),
@@ -130,7 +132,9 @@ TEST_F(TokenFilesTest, HeldOutChunks) {
     // Four standard deviations of 1,024 or more draws.
     int64_t held = 0;
     for (const WindowRange& range : division.valid) held += range.count;
-    if (windows >= 1024) EXPECT_NEAR(static_cast<double>(held) / static_cast<double>(windows), 0.1, 4 * 0.3 / 32);
+    if (windows >= 1024) {
+      EXPECT_NEAR(static_cast<double>(held) / static_cast<double>(windows), 0.1, 4 * 0.3 / 32);
+    }
   }
   EXPECT_EQ(DivideWindows(100, 1e-9).valid.size(), 1u);
   EXPECT_EQ(DivideWindows(100, 1 - 1e-9).train.size(), 1u);

@@ -73,7 +73,8 @@ TEST(TokenizerTest, JsonRoundTrip) {
   EXPECT_EQ(Tokenizer::FromJson(Tokenizer::Bytes().ToJson())->vocab_size(), 259);
   EXPECT_EQ(Tokenizer::FromJson(Tokenizer::Ids(50257).ToJson())->vocab_size(), 50257);
   for (const char* wrong : {R"({"kind":"sentencepiece","model":"###"})", R"({"kind":"sentencepiece","model":""})",
-                            R"({"kind":"sentencepiece","model":"QUJD"})", R"({"kind":"ids","vocab_size":-1})", "", "[]", "{}", R"({"kind":"words"})", R"({"kind":"words","words":[1]})",
+                            R"({"kind":"sentencepiece","model":"QUJD"})", R"({"kind":"ids","vocab_size":-1})", "", "[]",
+                            "{}", R"({"kind":"words"})", R"({"kind":"words","words":[1]})",
                             R"({"kind":"words","words":["a","a"]})", R"({"kind":"other"})"}) {
     EXPECT_FALSE(Tokenizer::FromJson(wrong).ok()) << wrong;
   }
@@ -113,7 +114,8 @@ TEST_F(DataTest, SentencePieceOfASpec) {
   EXPECT_THAT(data->train.tokens, ElementsAre(8, 17, 16));  // pieces.json
   EXPECT_EQ(ProbeDataset(spec, 1).vocabulary, 53);
   spec.tokenizer = "sentencepiece:" + spec.source;
-  EXPECT_THAT(LoadError(spec), ::testing::HasSubstr("training.data.tokenizer: " + spec.source + ": no SentencePiece model"));
+  EXPECT_THAT(LoadError(spec),
+              ::testing::HasSubstr("training.data.tokenizer: " + spec.source + ": no SentencePiece model"));
   ASSERT_EQ(ProbeDataset(spec, 1).problems.size(), 1u);
   spec.tokenizer = "sentencepiece:" + folder_ + "/gone.model";
   EXPECT_EQ(ProbeDataset(spec, 1).problems.at(0).field, "training.data.tokenizer");
