@@ -1,6 +1,9 @@
 #include "worker/data/dataset.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #define XXH_INLINE_ALL
@@ -10,11 +13,17 @@
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "worker/data/format.h"
+#include "worker/data/input_file.h"
 #include "worker/data/source.h"
+#include "worker/data/token_cache.h"
+#include "worker/data/token_windows.h"
 
 namespace ddp {
 
 namespace {
+
+constexpr size_t kMaxModelBytes = size_t{64} << 20;  // of a SentencePiece model; those in use have a few MB
 
 std::vector<uint64_t> HashAll(const RawSamples& samples) {
   std::vector<uint64_t> hashes(static_cast<size_t>(samples.size));
@@ -44,10 +53,37 @@ Division Divide(const RawData& raw, const std::vector<uint64_t>& hashes, const D
     std::stable_sort(division.train.begin(), division.train.end(),
                      [&](int64_t a, int64_t b) { return key(a) < key(b); });
   }
-  if (spec.limit > 0 && spec.limit < static_cast<int64_t>(division.train.size())) {
-    division.train.resize(static_cast<size_t>(spec.limit));
-  }
   return division;
+}
+
+void Limit(int64_t limit, std::vector<int64_t>* chosen) {
+  if (limit > 0 && limit < static_cast<int64_t>(chosen->size())) chosen->resize(static_cast<size_t>(limit));
+}
+
+// How pixels become numbers.
+struct PixelScale {
+  float mean = 0;
+  float std = 1;
+};
+
+// Mean and standard deviation of the chosen samples' pixels as parts of 1, out of whole sums.
+PixelScale MeasurePixels(const RawSamples& raw, const std::vector<int64_t>& chosen) {
+  std::array<uint64_t, 256> counts{};
+  const auto d = static_cast<size_t>(raw.feature_dim);
+  for (const int64_t i : chosen) {
+    const uint8_t* row = raw.pixels.data() + static_cast<size_t>(i) * d;
+    for (size_t j = 0; j < d; ++j) ++counts[row[j]];
+  }
+  uint64_t sum = 0;
+  uint64_t squares = 0;
+  for (uint64_t value = 0; value < counts.size(); ++value) {
+    sum += value * counts[value];
+    squares += value * value * counts[value];
+  }
+  const auto n = static_cast<double>(chosen.size() * d);
+  const double mean = static_cast<double>(sum) / n;
+  const double variance = static_cast<double>(squares) / n - mean * mean;
+  return {static_cast<float>(mean / 255), variance > 0 ? static_cast<float>(std::sqrt(variance) / 255) : 1.0F};
 }
 
 // The names that classes get their numbers from: the checkpoint's, a built-in set's own order, or the sorted names of
@@ -73,15 +109,15 @@ std::vector<int64_t> MapLabels(const std::vector<std::string>& labels, const std
 
 class SplitMaker {
  public:
-  SplitMaker(const DataSpec& spec, const Dataset& data, const std::function<bool()>& should_stop)
-      : spec_(spec), data_(data), should_stop_(should_stop) {}
+  SplitMaker(const DataSpec& spec, const Dataset& data, PixelScale scale, const std::function<bool()>& should_stop)
+      : spec_(spec), data_(data), scale_(scale), should_stop_(should_stop) {}
 
   absl::StatusOr<Split> Make(const RawSamples& raw, const std::vector<uint64_t>& hashes,
                              const std::vector<int64_t>& chosen, std::string_view field) const {
     Split split;
     split.feature_dim = raw.feature_dim;
-    split.pixel_mean = raw.pixel_mean;
-    split.pixel_std = raw.pixel_std;
+    split.pixel_mean = scale_.mean;
+    split.pixel_std = scale_.std;
     if (raw.has_text) split.token_offsets.push_back(0);
     const std::vector<int64_t> class_of =
         spec_.label_kind == LabelKind::kClass ? MapLabels(raw.label_names, data_.class_names) : std::vector<int64_t>{};
@@ -105,7 +141,7 @@ class SplitMaker {
     const auto d = static_cast<std::ptrdiff_t>(raw.feature_dim);
     const auto at = static_cast<std::ptrdiff_t>(i) * d;
     if (raw.has_text) {
-      data_.tokenizer.Encode(raw.texts[i], spec_.max_tokens, &split->tokens);
+      data_.tokenizer.Encode(raw.texts[i], spec_.max_tokens, &split->tokens.own());
       split->token_offsets.push_back(static_cast<int64_t>(split->tokens.size()));
     } else if (!raw.pixels.empty()) {
       split->pixels.insert(split->pixels.end(), raw.pixels.begin() + at, raw.pixels.begin() + at + d);
@@ -121,11 +157,12 @@ class SplitMaker {
 
   const DataSpec& spec_;
   const Dataset& data_;
+  PixelScale scale_;
   const std::function<bool()>& should_stop_;
 };
 
 template <typename T>
-void HashVector(XXH3_state_t* state, const std::vector<T>& values) {
+void HashArray(XXH3_state_t* state, const Array<T>& values) {
   const uint64_t n = values.size();
   XXH3_128bits_update(state, &n, sizeof(n));
   XXH3_128bits_update(state, values.data(), values.size() * sizeof(T));
@@ -135,11 +172,11 @@ std::string Fingerprint(const Dataset& data) {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
   for (const Split* split : {&data.train, &data.valid}) {
-    HashVector(&state, split->sample_hash);
-    HashVector(&state, split->tokens);
-    HashVector(&state, split->token_offsets);
-    HashVector(&state, split->classes);
-    HashVector(&state, split->numbers);
+    HashArray(&state, split->sample_hash);
+    HashArray(&state, split->tokens);
+    HashArray(&state, split->token_offsets);
+    HashArray(&state, split->classes);
+    HashArray(&state, split->numbers);
   }
   const XXH128_hash_t hash = XXH3_128bits_digest(&state);
   return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
@@ -151,18 +188,26 @@ absl::Status CheckDivision(const RawData& raw, const Division& division, const D
                                                division.valid.size(), " of them held out for validation"));
 }
 
-}  // namespace
+absl::StatusOr<Tokenizer> ChooseTokenizer(const RawSamples& raw, const std::vector<int64_t>& chosen,
+                                          const DataSpec& spec, const Tokenizer* given) {
+  if (given != nullptr) return *given;
+  DDP_ASSIGN_OR_RETURN(const std::optional<Tokenizer> named, NamedTokenizer(spec));
+  return named ? *named : Tokenizer::Words(raw.texts, chosen, spec.vocab_size);
+}
 
-absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* tokenizer,
+absl::StatusOr<Dataset> ReadDataset(const DataSpec& spec, const Tokenizer* tokenizer,
                                     const std::vector<std::string>& class_names,
                                     const std::function<bool()>& should_stop) {
   DDP_ASSIGN_OR_RETURN(const RawData raw, ReadSource(spec, should_stop));
   const std::vector<uint64_t> train_hashes = HashAll(raw.train);
   const std::vector<uint64_t> valid_hashes = raw.valid ? HashAll(*raw.valid) : std::vector<uint64_t>{};
-  const Division division = Divide(raw, train_hashes, spec);
+  Division division = Divide(raw, train_hashes, spec);
   DDP_RETURN_IF_ERROR(CheckDivision(raw, division, spec));
+  const PixelScale scale = raw.train.pixels.empty() ? PixelScale{} : MeasurePixels(raw.train, division.train);
+  Limit(spec.limit, &division.train);
 
   Dataset data;
+  data.image = raw.train.image;
   if (spec.label_kind == LabelKind::kClass) {
     data.class_names = ChooseClasses(raw, class_names);
     if (data.class_names.size() < 2) {
@@ -171,16 +216,52 @@ absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* token
     }
   }
   if (raw.train.has_text) {
-    data.tokenizer = tokenizer != nullptr        ? *tokenizer
-                     : spec.tokenizer == "bytes" ? Tokenizer::Bytes()
-                                                 : Tokenizer::Words(raw.train.texts, division.train, spec.vocab_size);
+    DDP_ASSIGN_OR_RETURN(data.tokenizer, ChooseTokenizer(raw.train, division.train, spec, tokenizer));
   }
-  const SplitMaker maker(spec, data, should_stop);
+  const SplitMaker maker(spec, data, scale, should_stop);
   DDP_ASSIGN_OR_RETURN(data.train, maker.Make(raw.train, train_hashes, division.train, kSourceField));
   DDP_ASSIGN_OR_RETURN(data.valid,
                        maker.Make(raw.valid ? *raw.valid : raw.train, raw.valid ? valid_hashes : train_hashes,
                                   division.valid, raw.valid ? kValidField : kSourceField));
   data.fingerprint = Fingerprint(data);
+  return data;
+}
+
+absl::StatusOr<Dataset> OpenTokens(const DataSpec& spec, const Tokenizer* given) {
+  DDP_RETURN_IF_ERROR(CheckFormat(spec, Format::kTokens));
+  Dataset data;
+  data.tokenizer = given != nullptr ? *given : Tokenizer::Ids(spec.vocab_size);
+  DDP_ASSIGN_OR_RETURN(TokenData tokens, OpenTokenWindows(spec, data.tokenizer.vocab_size()));
+  data.train.windows = std::move(tokens.train);
+  data.valid.windows = std::move(tokens.valid);
+  data.fingerprint = std::move(tokens.fingerprint);
+  return data;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<Tokenizer>> NamedTokenizer(const DataSpec& spec) {
+  constexpr std::string_view kPrefix = "sentencepiece:";
+  if (spec.tokenizer == "bytes") return Tokenizer::Bytes();
+  if (!std::string_view(spec.tokenizer).starts_with(kPrefix)) return std::optional<Tokenizer>();
+  const std::string path = spec.tokenizer.substr(kPrefix.size());
+  absl::StatusOr<InputFile> file = ReadInput(path, kMaxModelBytes);
+  if (!file.ok()) return FieldError(kTokenizerField, file.status());
+  if (!file->whole) return FieldError(kTokenizerField, absl::StrCat(path, " is larger than any SentencePiece model"));
+  absl::StatusOr<Tokenizer> tokenizer = Tokenizer::SentencePiece(std::move(file->content));
+  if (tokenizer.ok()) return *std::move(tokenizer);
+  return FieldError(kTokenizerField, absl::StrCat(path, ": ", tokenizer.status().message()));
+}
+
+absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* tokenizer,
+                                    const std::vector<std::string>& class_names,
+                                    const std::function<bool()>& should_stop, const std::string& cache_folder) {
+  if (FormatOf(spec.source) == Format::kTokens) return OpenTokens(spec, tokenizer);
+  if (cache_folder.empty()) return ReadDataset(spec, tokenizer, class_names, should_stop);
+  const TokenCache cache(cache_folder, spec, tokenizer, class_names);
+  if (std::optional<Dataset> kept = cache.Find()) return *std::move(kept);
+  absl::StatusOr<Dataset> data = ReadDataset(spec, tokenizer, class_names, should_stop);
+  if (data.ok()) cache.Keep(*data);
   return data;
 }
 

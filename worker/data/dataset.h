@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/data/array.h"
 #include "worker/data/spec.h"
 #include "worker/data/tokenizer.h"
 
@@ -23,24 +24,25 @@ class TokenWindows {
   // Windows of this split, from 0.
   virtual int64_t size() const = 0;
   virtual int64_t window_tokens() const = 0;
-  // Window `index`: out.size() == window_tokens() + 1 tokens; the last one is the first of the next window, there only to
-  // be predicted. InvalidArgument names the file, the offset in bytes and the value of a token outside the vocabulary.
+  // Window `index`: out.size() == window_tokens() + 1 tokens; the last one is the first of the next window, there only
+  // to be predicted. InvalidArgument names the file, the offset in bytes and the value of a token outside the
+  // vocabulary.
   virtual absl::Status Read(int64_t index, std::span<int32_t> out) const = 0;
 };
 
 // Samples of one split. Either tokens, windows, features or pixels are set; classes or numbers when the spec wants
 // labels.
 struct Split {
-  std::vector<int32_t> tokens;         // sample i is tokens[token_offsets[i], token_offsets[i + 1]), never empty
-  std::vector<int64_t> token_offsets;  // n + 1, or empty: not text
+  Array<int32_t> tokens;         // sample i is tokens[token_offsets[i], token_offsets[i + 1]), never empty
+  Array<int64_t> token_offsets;  // n + 1, or empty: not text
   int64_t feature_dim = 0;
   std::vector<float> features;  // [n, feature_dim], row-major
   std::vector<uint8_t> pixels;  // [n, feature_dim]; the value is (pixel / 255 - pixel_mean) / pixel_std
-  float pixel_mean = 0;
-  float pixel_std = 1;
-  std::vector<int64_t> classes;  // indices into Dataset::class_names
-  std::vector<double> numbers;
-  std::vector<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by; not of windows
+  float pixel_mean = 0;         // of all pixels of the training side (before `limit`), as parts of 1; in both splits
+  float pixel_std = 1;          // 1 when all pixels are equal
+  Array<int64_t> classes;       // indices into Dataset::class_names
+  Array<double> numbers;
+  Array<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by; not of windows
   std::shared_ptr<const TokenWindows> windows;
 
   int64_t size() const { return windows ? windows->size() : static_cast<int64_t>(sample_hash.size()); }
@@ -58,9 +60,11 @@ struct Dataset {
   Split train;  // never empty
   Split valid;  // empty: no validation
   std::vector<std::string> class_names;
-  ImageShape image;         // not set: the features are no images
-  Tokenizer tokenizer;      // of text data
-  std::string fingerprint;  // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits
+  ImageShape image;     // not set: the features are no images
+  Tokenizer tokenizer;  // of text data
+  // 32 hexadecimal digits: XXH3-128 over samples, labels and their order in both splits; of files of tokens, over parts
+  // of the files (TokenFile::Fingerprint) and how they are divided.
+  std::string fingerprint;
 };
 
 // Reads all of it. `tokenizer` (may be null) and `class_names` (may be empty) come from a checkpoint and are then used
@@ -69,12 +73,15 @@ struct Dataset {
 // Held out for validation are samples whose hash of content (text, or features) is below valid_fraction of the range of
 // hashes, so a sample is on the same side in every subset and run; `limit` then keeps the first N training samples, in
 // file order. The WordNet files are sorted by class, so that set has an order of its own: by another hash of the text.
+// Files of tokens are not read here: Split::windows reads them, and DivideWindows says what is held out.
+//
+// cache_folder: where tokenized text is kept and taken from (token_cache.h); empty: nowhere.
 //
 // InvalidArgument or NotFound "FIELD: FILE:LINE: what is wrong": FIELD is the path in the spec, as in
 // "training.data.label_column". Cancelled when should_stop said so.
 absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* tokenizer,
                                     const std::vector<std::string>& class_names,
-                                    const std::function<bool()>& should_stop);
+                                    const std::function<bool()>& should_stop, const std::string& cache_folder = "");
 
 // One thing that is wrong with a spec, or with what it points to.
 struct DataProblem {
@@ -89,7 +96,8 @@ struct Probe {
   int64_t train_rows = 0;
   bool complete = false;  // the whole training data was read
   bool has_text = false;
-  int64_t feature_dim = 0;               // without text
+  int64_t vocabulary = 0;   // of text whose tokenizer the spec gives; 0: words, known only when all is read
+  int64_t feature_dim = 0;  // without text
   ImageShape image;
   std::vector<std::string> class_names;  // of sets with fixed classes; empty: known only when all is read
 };

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <set>
+
+#include "worker/data/testing.h"
 
 namespace ddp {
 namespace {
@@ -13,23 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-absl::StatusOr<Dataset> Load(const DataSpec& spec, const std::vector<std::string>& classes = {}) {
-  return LoadDataset(spec, nullptr, classes, nullptr);
-}
-
-class FileTest : public ::testing::Test {
- protected:
-  FileTest() {
-    std::string name = ::testing::TempDir() + "/dataset_test.XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  ~FileTest() override { std::filesystem::remove_all(folder_); }
-  std::string Write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + "/" + name) << text;
-    return folder_ + "/" + name;
-  }
-  std::string folder_;
-};
+using FileTest = DataTest;
 
 // Counts: grep -c -v "^  " /usr/share/wordnet/data.{noun,verb,adj,adv} = 82115, 13767, 18156, 3621.
 TEST(WordnetTest, CountsAndClasses) {
@@ -80,6 +64,9 @@ TEST(FashionMnistTest, KnownValues) {
   EXPECT_FLOAT_EQ(data->train.pixel_mean, 0.2860405969887955F);
   EXPECT_FLOAT_EQ(data->train.pixel_std, 0.35302424451492237F);
   EXPECT_EQ(data->valid.pixel_mean, data->train.pixel_mean);
+  EXPECT_EQ(data->image.channels, 1);
+  EXPECT_EQ(data->image.height, 28);
+  EXPECT_EQ(data->image.width, 28);
   EXPECT_THAT(std::vector<int64_t>(data->train.classes.begin(), data->train.classes.begin() + 8),
               ElementsAre(9, 0, 0, 3, 0, 2, 7, 2));
   EXPECT_THAT(std::vector<int64_t>(data->valid.classes.begin(), data->valid.classes.begin() + 8),

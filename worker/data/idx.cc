@@ -2,129 +2,131 @@
 
 #include <zlib.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <memory>
-#include <utility>
+#include <optional>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "common/files.h"
 #include "common/status_macros.h"
+#include "common/text.h"
+#include "worker/data/input_file.h"
 
 namespace ddp {
 
 namespace {
 
-constexpr int64_t kPixels = 28 * 28;
-
 struct GzClose {
   void operator()(gzFile_s* file) const { gzclose(file); }
 };
 
-absl::StatusOr<IdxBytes> ReadPart(const std::string& folder, const std::string& name, std::vector<int64_t> shape,
-                                  bool header_only) {
-  const std::string path = absl::StrCat(folder, "/", name);
-  if (!Exists(path)) {
-    return absl::NotFoundError(absl::StrCat(path,
-                                            " is missing: the data set fashion-mnist needs the Debian package "
-                                            "dataset-fashion-mnist (apt-get install dataset-fashion-mnist)"));
+std::optional<NumberType> TypeOf(int code) {
+  switch (code) {
+    case 0x08:
+      return NumberType::kU8;
+    case 0x09:
+      return NumberType::kI8;
+    case 0x0B:
+      return NumberType::kI16;
+    case 0x0C:
+      return NumberType::kI32;
+    case 0x0D:
+      return NumberType::kF32;
+    case 0x0E:
+      return NumberType::kF64;
+    default:
+      return std::nullopt;
   }
-  DDP_ASSIGN_OR_RETURN(IdxBytes part, ReadIdxGz(path, header_only));
-  if (part.shape != shape)
-    return absl::InvalidArgumentError(absl::StrCat(path, ": byte 4: not the shape of Fashion-MNIST"));
-  return part;
 }
 
-absl::StatusOr<RawSamples> ReadHalf(const std::string& folder, const std::string& prefix, int64_t n) {
-  DDP_ASSIGN_OR_RETURN(IdxBytes images, ReadPart(folder, prefix + "-images-idx3-ubyte.gz", {n, 28, 28}, false));
-  DDP_ASSIGN_OR_RETURN(const IdxBytes labels, ReadPart(folder, prefix + "-labels-idx1-ubyte.gz", {n}, false));
-  RawSamples samples;
-  samples.size = n;
-  samples.feature_dim = kPixels;
-  samples.pixels = std::move(images.values);
-  samples.label_names = FashionMnistClasses();
-  for (size_t i = 0; i < labels.values.size(); ++i) {
-    if (labels.values[i] >= samples.label_names.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(folder, "/", prefix, "-labels-idx1-ubyte.gz: byte ", 8 + i,
-                                                     ": label ", static_cast<int>(labels.values[i])));
+// Bytes out of a plain or packed file.
+class Stream {
+ public:
+  Stream(std::string path, gzFile_s* file) : path_(std::move(path)), file_(file) { gzbuffer(file, 1 << 18); }
+
+  absl::Status Wrong(int64_t at, const std::string& what) const {
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": byte ", at, ": ", what));
+  }
+  // Fewer bytes than asked for: the file ends there.
+  absl::StatusOr<size_t> Read(void* into, size_t bytes) {
+    const int n = gzread(file_.get(), into, static_cast<unsigned>(bytes));
+    int code = Z_OK;
+    const char* text = gzerror(file_.get(), &code);
+    if (n < 0 || (code != Z_OK && code != Z_BUF_ERROR)) {
+      return Wrong(at_, absl::StrCat("the gzip data is damaged: ", text));
     }
-    samples.labels.push_back(labels.values[i]);
+    if (code == Z_BUF_ERROR) return Wrong(at_ + n, "the gzip data ends early: the file is cut");
+    at_ += n;
+    return static_cast<size_t>(n);
   }
-  return samples;
+
+ private:
+  std::string path_;
+  std::unique_ptr<gzFile_s, GzClose> file_;
+  int64_t at_ = 0;
+};
+
+absl::Status ReadHeader(Stream* stream, NumericArray* array) {
+  std::array<unsigned char, 4> word{};
+  DDP_ASSIGN_OR_RETURN(const size_t magic, stream->Read(word.data(), 4));
+  const std::optional<NumberType> type = TypeOf(word[2]);
+  if (magic < 4) return stream->Wrong(static_cast<int64_t>(magic), "the file ends inside the header");
+  if (word[0] != 0 || word[1] != 0 || !type || word[3] < 1) {
+    const std::string_view seen(reinterpret_cast<const char*>(word.data()), 4);
+    return stream->Wrong(0, absl::StrCat("no IDX file: it begins with '", EscapeControls(seen),
+                                         "', not with two zero bytes, a type and the number of dimensions"));
+  }
+  array->type = *type;
+  const int dimensions = word[3];
+  auto bytes = static_cast<int64_t>(BytesOf(*type));
+  for (int d = 0; d < dimensions; ++d) {
+    DDP_ASSIGN_OR_RETURN(const size_t n, stream->Read(word.data(), 4));
+    if (n < 4) return stream->Wrong(4 + 4 * d + static_cast<int64_t>(n), "the file ends inside the header");
+    array->shape.push_back(int64_t{word[0]} << 24 | word[1] << 16 | word[2] << 8 | word[3]);
+    if (__builtin_mul_overflow(bytes, array->shape.back(), &bytes)) {
+      return stream->Wrong(4 + 4 * d, absl::StrCat("the shape ", ShapeText(array->shape), " is too large"));
+    }
+  }
+  array->data_byte = static_cast<uint64_t>(4 + 4 * dimensions);
+  return absl::OkStatus();
 }
 
-// Mean and standard deviation of all pixels as parts of 1: whole sums, so exact.
-void Normalise(const std::vector<uint8_t>& pixels, RawSamples* samples) {
-  uint64_t sum = 0;
-  uint64_t squares = 0;
-  for (const uint8_t p : pixels) {
-    sum += p;
-    squares += static_cast<uint64_t>(p) * p;
+absl::Status ReadNumbers(Stream* stream, NumericArray* array) {
+  constexpr uint64_t kStep = uint64_t{1} << 24;
+  const uint64_t total = static_cast<uint64_t>(array->size()) * BytesOf(array->type);
+  const auto header = static_cast<int64_t>(array->data_byte);
+  while (array->bytes.size() < total) {
+    const size_t have = array->bytes.size();
+    array->bytes.resize(have + std::min(kStep, total - have));
+    DDP_ASSIGN_OR_RETURN(const size_t n, stream->Read(array->bytes.data() + have, array->bytes.size() - have));
+    if (have + n == array->bytes.size()) continue;
+    return stream->Wrong(header + static_cast<int64_t>(have + n),
+                         absl::StrCat("the file ends here: the shape ", ShapeText(array->shape), " of ",
+                                      NameOf(array->type), " needs ", total, " bytes, there are ", have + n));
   }
-  const auto n = static_cast<double>(pixels.size());
-  const double mean = static_cast<double>(sum) / n;
-  const double variance = static_cast<double>(squares) / n - mean * mean;
-  samples->pixel_mean = static_cast<float>(mean / 255);
-  samples->pixel_std = static_cast<float>(std::sqrt(variance) / 255);
+  char more = 0;
+  DDP_ASSIGN_OR_RETURN(const size_t behind, stream->Read(&more, 1));
+  if (behind != 0) {
+    return stream->Wrong(header + static_cast<int64_t>(total),
+                         absl::StrCat("bytes behind the last number of the shape ", ShapeText(array->shape)));
+  }
+  SwapBytes(BytesOf(array->type), &array->bytes);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-const std::vector<std::string>& FashionMnistClasses() {
-  static const std::vector<std::string> kClasses{"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
-                                                 "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
-  return kClasses;
-}
-
-absl::StatusOr<IdxBytes> ReadIdxGz(const std::string& path, bool header_only) {
-  const std::unique_ptr<gzFile_s, GzClose> file(gzopen(path.c_str(), "rbe"));
-  if (file == nullptr) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
-  gzbuffer(file.get(), 1 << 18);
-  const auto wrong = [&](int64_t at, const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": byte ", at, ": ", what));
-  };
-  const auto read = [&](void* into, size_t bytes) {
-    return gzread(file.get(), into, static_cast<unsigned>(bytes)) == static_cast<int>(bytes);
-  };
-  unsigned char magic[4];
-  if (!read(magic, 4)) return wrong(0, "the file ends inside the header");
-  if (magic[0] != 0 || magic[1] != 0 || magic[2] != 8 || magic[3] < 1 || magic[3] > 4) {
-    return wrong(0, "no IDX file of bytes");
-  }
-  IdxBytes idx;
-  int64_t total = 1;
-  for (int d = 0; d < magic[3]; ++d) {
-    unsigned char size[4];
-    if (!read(size, 4)) return wrong(4 + 4 * d, "the file ends inside the header");
-    idx.shape.push_back(size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3]);
-    if (__builtin_mul_overflow(total, idx.shape.back(), &total) || total > int64_t{1} << 30) {
-      return wrong(4 + 4 * d, "the sizes are too large");
-    }
-  }
-  if (header_only) return idx;
-  idx.values.resize(static_cast<size_t>(total));
-  const int64_t header = 4 + 4 * magic[3];
-  if (!read(idx.values.data(), idx.values.size())) return wrong(header, absl::StrCat("fewer than ", total, " values"));
-  char more = 0;
-  if (gzread(file.get(), &more, 1) != 0) return wrong(header + total, "bytes behind the last value");
-  return idx;
-}
-
-absl::StatusOr<RawData> ReadFashionMnist(const std::string& folder) {
-  RawData data;
-  DDP_ASSIGN_OR_RETURN(data.train, ReadHalf(folder, "train", 60000));
-  DDP_ASSIGN_OR_RETURN(data.valid, ReadHalf(folder, "t10k", 10000));
-  Normalise(data.train.pixels, &data.train);
-  data.valid->pixel_mean = data.train.pixel_mean;
-  data.valid->pixel_std = data.train.pixel_std;
-  data.fixed_classes = true;
-  return data;
-}
-
-absl::Status ProbeFashionMnist(const std::string& folder) {
-  DDP_RETURN_IF_ERROR(ReadPart(folder, "train-images-idx3-ubyte.gz", {60000, 28, 28}, true).status());
-  DDP_RETURN_IF_ERROR(ReadPart(folder, "train-labels-idx1-ubyte.gz", {60000}, true).status());
-  DDP_RETURN_IF_ERROR(ReadPart(folder, "t10k-images-idx3-ubyte.gz", {10000, 28, 28}, true).status());
-  return ReadPart(folder, "t10k-labels-idx1-ubyte.gz", {10000}, true).status();
+absl::StatusOr<NumericArray> ReadIdx(const std::string& path, bool header_only) {
+  DDP_ASSIGN_OR_RETURN(OpenFile open, OpenInput(path));
+  gzFile_s* file = gzdopen(open.fd.get(), "rb");
+  if (file == nullptr) return absl::InternalError(absl::StrCat(path, ": zlib cannot read it"));
+  open.fd.release();  // gzclose closes it
+  Stream stream(path, file);
+  NumericArray array{.name = path};
+  DDP_RETURN_IF_ERROR(ReadHeader(&stream, &array));
+  if (!header_only) DDP_RETURN_IF_ERROR(ReadNumbers(&stream, &array));
+  return array;
 }
 
 }  // namespace ddp

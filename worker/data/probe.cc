@@ -1,11 +1,13 @@
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "worker/data/array_files.h"
 #include "worker/data/dataset.h"
-#include "worker/data/idx.h"
+#include "worker/data/fashion_mnist.h"
 #include "worker/data/input_file.h"
 #include "worker/data/source.h"
-#include "worker/data/table.h"
+#include "worker/data/token_windows.h"
 #include "worker/data/wordnet.h"
 
 namespace ddp {
@@ -14,37 +16,78 @@ namespace {
 
 constexpr size_t kProbeBytes = size_t{32} << 20;
 constexpr int64_t kMinimumRows = 1000;
+constexpr uint64_t kSmallArrays = uint64_t{8} << 20;
+
+void Limit(const DataSpec& spec, Probe* probe) {
+  if (spec.limit == 0 || spec.limit > probe->train_rows) return;
+  probe->train_rows = spec.limit;
+  probe->complete = true;  // as many as there will be, however many there are
+}
 
 // Rows that stay for training out of a sample of them.
 void Count(const RawSamples& samples, const DataSpec& spec, bool hold_out, Probe* probe) {
   probe->rows = samples.size;
   probe->has_text = samples.has_text;
   probe->feature_dim = samples.feature_dim;
+  probe->image = samples.image;
   probe->complete = samples.whole;
   for (int64_t i = 0; i < samples.size; ++i) {
     if (!hold_out || !HeldOut(ContentHash(samples, i), spec.valid_fraction)) ++probe->train_rows;
   }
-  if (spec.limit > 0 && spec.limit <= probe->train_rows) {
-    probe->train_rows = spec.limit;
-    probe->complete = true;  // as many as there will be, however many there are
-  }
+  Limit(spec, probe);
 }
 
-absl::Status ProbeTable(const DataSpec& spec, int64_t max_rows, Probe* probe) {
-  const absl::StatusOr<InputFile> file = ReadInput(spec.source, kProbeBytes);
-  if (!file.ok()) return FieldError(kSourceField, file.status());
-  const absl::StatusOr<RawSamples> samples = ReadTable(spec.source, *file, spec, kSourceField, max_rows, nullptr);
+absl::Status ProbeRows(const DataSpec& spec, Format format, int64_t max_rows, Probe* probe) {
+  const absl::StatusOr<RawSamples> samples =
+      ReadRows(spec.source, format, spec, kSourceField, kProbeBytes, max_rows, nullptr);
   if (!samples.ok()) return samples.status();
   Count(*samples, spec, spec.valid.empty(), probe);
-  if (probe->rows == 0) return FieldError(kSourceField, absl::StrCat(spec.source, " has a header, but no samples"));
+  if (probe->rows == 0) return FieldError(kSourceField, absl::StrCat(spec.source, " has no samples"));
   if (samples->whole && spec.label_kind == LabelKind::kClass) probe->class_names = samples->label_names;
   if (spec.valid.empty() || spec.valid == "none") return absl::OkStatus();
-  if (!IsTablePath(spec.valid)) {
-    return FieldError(kValidField, absl::StrCat("\"", spec.valid, "\" is neither \"none\" nor a .csv or .tsv file"));
+  return ReadRows(spec.valid, format, spec, kValidField, kProbeBytes, kMinimumRows, nullptr).status();
+}
+
+// Small files completely; large ones by their headers, and how many samples will be held out is then not known.
+absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) {
+  const absl::StatusOr<OpenFile> file = OpenInput(spec.source);
+  if (!file.ok()) return FieldError(kSourceField, file.status());
+  const auto read = file->size <= kSmallArrays ? ReadArrays : ProbeArrays;
+  const absl::StatusOr<RawSamples> train = read(TrainArrays(spec, format), spec, format);
+  if (!train.ok()) return train.status();
+  if (file->size <= kSmallArrays) {
+    Count(*train, spec, spec.valid.empty(), probe);
+    probe->class_names = train->label_names;
+  } else {
+    probe->rows = train->size;
+    probe->train_rows = spec.valid.empty() ? 0 : train->size;
+    probe->complete = !spec.valid.empty();
+    probe->feature_dim = train->feature_dim;
+    probe->image = train->image;
+    Limit(spec, probe);
   }
-  const absl::StatusOr<InputFile> valid = ReadInput(spec.valid, kProbeBytes);
-  if (!valid.ok()) return FieldError(kValidField, valid.status());
-  return ReadTable(spec.valid, *valid, spec, kValidField, kMinimumRows, nullptr).status();
+  if (spec.valid.empty() || spec.valid == "none") return absl::OkStatus();
+  const absl::StatusOr<RawSamples> valid = ProbeArrays(ValidArrays(spec, format), spec, format);
+  if (!valid.ok()) return valid.status();
+  return train->feature_dim == valid->feature_dim ? absl::OkStatus() : CheckPair(*train, *valid, spec);
+}
+
+absl::Status ProbeTokens(const DataSpec& spec, Probe* probe) {
+  const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, spec.vocab_size);
+  if (!tokens.ok()) return tokens.status();
+  probe->has_text = true;
+  probe->vocabulary = spec.vocab_size;
+  probe->rows = tokens->train->size();
+  probe->train_rows = probe->rows;
+  probe->complete = true;
+  return absl::OkStatus();
+}
+
+absl::Status ProbeFile(const DataSpec& spec, Format format, int64_t max_rows, Probe* probe) {
+  if (absl::Status status = CheckFormat(spec, format); !status.ok()) return status;
+  if (format == Format::kTokens) return ProbeTokens(spec, probe);
+  if (IsArrayFormat(format)) return ProbeArrayFiles(spec, format, probe);
+  return ProbeRows(spec, format, max_rows, probe);
 }
 
 absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
@@ -70,18 +113,27 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
     probe->train_rows = spec.limit > 0 ? std::min<int64_t>(spec.limit, 60000) : 60000;
     probe->complete = true;
     probe->feature_dim = 784;
+    probe->image = {1, 28, 28};
     probe->class_names = FashionMnistClasses();
     return absl::OkStatus();
   }
-  if (IsTablePath(spec.source)) return ProbeTable(spec, max_rows, probe);
-  return ReadSource(spec, nullptr).status();  // names the choices
+  const std::optional<Format> format = FormatOf(spec.source);
+  return format ? ProbeFile(spec, *format, max_rows, probe) : UnknownSource(spec.source);
+}
+
+absl::Status ProbeTokenizer(const DataSpec& spec, Probe* probe) {
+  const absl::StatusOr<std::optional<Tokenizer>> named = NamedTokenizer(spec);
+  if (!named.ok()) return named.status();
+  if (*named) probe->vocabulary = (*named)->vocab_size();
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 Probe ProbeDataset(const DataSpec& spec, int64_t need_rows) {
   Probe probe;
-  const absl::Status status = ProbeInto(spec, need_rows, &probe);
+  absl::Status status = ProbeInto(spec, need_rows, &probe);
+  if (status.ok() && probe.has_text && probe.vocabulary == 0) status = ProbeTokenizer(spec, &probe);
   if (!status.ok()) probe.problems.push_back(ProblemOf(status));
   return probe;
 }

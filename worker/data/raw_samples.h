@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "worker/data/dataset.h"
 #include "worker/data/tokenizer.h"
 
@@ -23,8 +24,7 @@ struct RawSamples {
   int64_t feature_dim = 0;
   std::vector<float> features;
   std::vector<uint8_t> pixels;
-  float pixel_mean = 0;
-  float pixel_std = 1;
+  ImageShape image;
   std::vector<int32_t> labels;  // indices into label_names
   std::vector<std::string> label_names;
   std::vector<double> numbers;
@@ -48,6 +48,16 @@ inline constexpr char kValidField[] = "training.data.valid";
 inline constexpr char kTextField[] = "training.data.text_column";
 inline constexpr char kFeaturesField[] = "training.data.feature_columns";
 inline constexpr char kLabelField[] = "training.data.label_column";
+inline constexpr char kLabelsField[] = "training.data.labels";
+inline constexpr char kValidLabelsField[] = "training.data.valid_labels";
+inline constexpr char kImageShapeField[] = "training.data.image_shape";
+inline constexpr char kTokenTypeField[] = "training.data.token_type";
+inline constexpr char kTokenizerField[] = "training.data.tokenizer";
+inline constexpr char kMaxTokensField[] = "training.data.max_tokens";
+
+// The tokenizer that the spec gives: bytes, or a SentencePiece model, which is read. Unset: words. FieldError of
+// training.data.tokenizer.
+absl::StatusOr<std::optional<Tokenizer>> NamedTokenizer(const DataSpec& spec);
 
 // The status "FIELD: TEXT" (InvalidArgument; of another error: with its own code), and back.
 absl::Status FieldError(std::string_view field, std::string_view text);

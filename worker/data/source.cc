@@ -5,11 +5,16 @@
 #include <xxhash.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/data_files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
-#include "worker/data/idx.h"
+#include "worker/data/array_files.h"
+#include "worker/data/array_samples.h"
+#include "worker/data/fashion_mnist.h"
 #include "worker/data/input_file.h"
+#include "worker/data/jsonl.h"
 #include "worker/data/table.h"
+#include "worker/data/text_lines.h"
 #include "worker/data/wordnet.h"
 
 namespace ddp {
@@ -17,15 +22,61 @@ namespace ddp {
 namespace {
 
 constexpr int64_t kAllRows = std::numeric_limits<int64_t>::max();
+constexpr size_t kAllBytes = std::numeric_limits<size_t>::max();
 
-absl::StatusOr<RawSamples> ReadTableFile(const std::string& path, const DataSpec& spec, std::string_view field,
-                                         const StopCheck& should_stop) {
-  absl::StatusOr<InputFile> file = ReadInput(path);
-  if (!file.ok()) return FieldError(field, file.status());
-  return ReadTable(path, *file, spec, field, kAllRows, should_stop);
+absl::StatusOr<RawSamples> ReadAll(const std::string& path, Format format, const DataSpec& spec, bool is_train,
+                                   const StopCheck& should_stop) {
+  if (IsArrayFormat(format))
+    return ReadArrays(is_train ? TrainArrays(spec, format) : ValidArrays(spec, format), spec, format);
+  return ReadRows(path, format, spec, is_train ? kSourceField : kValidField, kAllBytes, kAllRows, should_stop);
+}
+
+absl::StatusOr<RawData> ReadFiles(const DataSpec& spec, Format format, const StopCheck& should_stop) {
+  RawData data;
+  DDP_RETURN_IF_ERROR(CheckFormat(spec, format));
+  DDP_ASSIGN_OR_RETURN(data.train, ReadAll(spec.source, format, spec, /*is_train=*/true, should_stop));
+  data.fixed_classes = IsArrayFormat(format);  // in the order of their numbers
+  if (!spec.valid.empty() && spec.valid != "none") {
+    DDP_ASSIGN_OR_RETURN(data.valid, ReadAll(spec.valid, format, spec, /*is_train=*/false, should_stop));
+    DDP_RETURN_IF_ERROR(CheckPair(data.train, *data.valid, spec));
+  }
+  return data;
 }
 
 }  // namespace
+
+absl::StatusOr<RawSamples> ReadRows(const std::string& path, Format format, const DataSpec& spec,
+                                    std::string_view field, size_t max_bytes, int64_t max_rows,
+                                    const StopCheck& should_stop) {
+  const absl::StatusOr<InputFile> file = ReadInput(path, max_bytes);
+  if (!file.ok()) return FieldError(field, file.status());
+  if (format == Format::kTextLines) return ReadTextLines(path, *file, field, max_rows, should_stop);
+  absl::StatusOr<RawSamples> samples = format == Format::kJsonLines
+                                           ? ReadJsonLines(path, *file, spec, field, max_rows, should_stop)
+                                           : ReadTable(path, *file, spec, field, max_rows, should_stop);
+  if (!samples.ok()) return samples;
+  DDP_RETURN_IF_ERROR(ApplyImageShape(spec, path, &*samples));
+  return samples;
+}
+
+absl::Status CheckPair(const RawSamples& train, const RawSamples& valid, const DataSpec& spec) {
+  if (train.feature_dim != valid.feature_dim || train.pixels.empty() != valid.pixels.empty()) {
+    const auto form = [](const RawSamples& samples) {
+      return absl::StrCat(samples.feature_dim, samples.pixels.empty() ? " numbers" : " pixels (uint8)");
+    };
+    return FieldError(kValidField, absl::StrCat("a sample of ", spec.valid, " has ", form(valid), ", one of ",
+                                                spec.source, " has ", form(train)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnknownSource(const std::string& source) {
+  return FieldError(kSourceField,
+                    absl::StrCat("unknown data \"", EscapeControls(source),
+                                 "\": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or a file whose "
+                                 "name ends with one of ",
+                                 DataFileEndings()));
+}
 
 absl::StatusOr<std::optional<std::string>> WordnetPart(const std::string& source) {
   if (source == "wordnet") return std::string();
@@ -38,11 +89,15 @@ absl::StatusOr<std::optional<std::string>> WordnetPart(const std::string& source
 
 absl::Status CheckBuiltinSpec(const DataSpec& spec) {
   const auto unused = [&](std::string_view field) {
-    return FieldError(field, absl::StrCat("is for CSV and TSV files; ", spec.source, " has no columns"));
+    return FieldError(field, absl::StrCat("is for files; ", spec.source, " is built in and needs none"));
   };
   if (!spec.text_column.empty()) return unused(kTextField);
   if (!spec.feature_columns.empty()) return unused(kFeaturesField);
   if (!spec.label_column.empty()) return unused(kLabelField);
+  if (!spec.labels.empty()) return unused(kLabelsField);
+  if (!spec.valid_labels.empty()) return unused(kValidLabelsField);
+  if (!spec.image_shape.empty()) return unused(kImageShapeField);
+  if (!spec.token_type.empty()) return unused(kTokenTypeField);
   if (!spec.valid.empty() && spec.valid != "none") {
     return FieldError(kValidField, absl::StrCat("a second file cannot go with the built-in set ", spec.source,
                                                 "; leave it empty, or \"none\""));
@@ -72,17 +127,9 @@ absl::StatusOr<RawData> ReadSource(const DataSpec& spec, const StopCheck& should
     if (!images.ok()) return FieldError(kSourceField, images.status());
     return images;
   }
-  if (!IsTablePath(spec.source)) {
-    return FieldError(
-        kSourceField,
-        absl::StrCat("unknown data \"", EscapeControls(spec.source),
-                     "\": choose wordnet, wordnet:noun|verb|adj|adv, fashion-mnist or a .csv or .tsv file"));
-  }
-  DDP_ASSIGN_OR_RETURN(data.train, ReadTableFile(spec.source, spec, kSourceField, should_stop));
-  if (!spec.valid.empty() && spec.valid != "none") {
-    DDP_ASSIGN_OR_RETURN(data.valid, ReadTableFile(spec.valid, spec, kValidField, should_stop));
-  }
-  return data;
+  const std::optional<Format> format = FormatOf(spec.source);
+  if (!format) return UnknownSource(spec.source);
+  return ReadFiles(spec, *format, should_stop);
 }
 
 bool HeldOut(uint64_t hash, double fraction) {

@@ -158,8 +158,6 @@ class RowReader {
 
 }  // namespace
 
-bool IsTablePath(const std::string& path) { return absl::EndsWith(path, ".csv") || absl::EndsWith(path, ".tsv"); }
-
 absl::StatusOr<RawSamples> ReadTable(const std::string& path, const InputFile& file, const DataSpec& spec,
                                      std::string_view path_field, int64_t max_rows, const StopCheck& should_stop) {
   CsvReader csv(file.content, path, absl::EndsWith(path, ".tsv") ? '\t' : ',', file.whole);

@@ -11,9 +11,6 @@
 
 namespace ddp {
 
-// True for a path that ends with .csv or .tsv.
-bool IsTablePath(const std::string& path);
-
 // One sample for each record below the header, at most max_rows. Errors are FieldErrors: of `path_field` when the file
 // cannot be read or is no table, of the column's field when a column is missing or a value is wrong ("FILE:LINE: column
 // ...").

@@ -6,8 +6,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 #include "common/text.h"
+#include "worker/data/sentencepiece_model.h"
 
 namespace ddp {
 
@@ -64,18 +67,91 @@ class WordTable {
   std::vector<int32_t> slots_;  // a power of two, at most half full
 };
 
-}  // namespace
-
-// Word number i has the id i + kSpecialTokens.
-class Tokenizer::Vocabulary {
+class BytesKind : public Tokenizer::Kind {
  public:
-  WordTable words;
+  int64_t vocab_size() const override { return kBytesVocabulary; }
+  void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
+    for (const char c : text.substr(0, max_tokens)) out->push_back(static_cast<unsigned char>(c) + kSpecialTokens);
+  }
+  std::string ToJson() const override { return Json{{"kind", "bytes"}}.dump(); }
 };
 
-Tokenizer Tokenizer::Bytes() {
-  Tokenizer tokenizer;
-  tokenizer.bytes_ = true;
-  return tokenizer;
+// Word number i has the id i + kSpecialTokens.
+class WordsKind : public Tokenizer::Kind {
+ public:
+  explicit WordsKind(WordTable words) : words_(std::move(words)) {}
+  int64_t vocab_size() const override { return static_cast<int64_t>(words_.size()) + kSpecialTokens; }
+  void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
+    const size_t end = out->size() + max_tokens;
+    std::string scratch;
+    ForEachWord(text, &scratch, [&](std::string_view word) {
+      if (out->size() == end) return;
+      const int32_t number = words_.Find(word);
+      out->push_back(number < 0 ? kUnknownToken : number + kSpecialTokens);
+    });
+  }
+  std::string ToJson() const override {
+    Json words = Json::array();
+    for (size_t i = 0; i < words_.size(); ++i) words.push_back(std::string(words_[i]));
+    return Json{{"kind", "words"}, {"words", std::move(words)}}.dump();
+  }
+
+ private:
+  WordTable words_;
+};
+
+class SentencePieceKind : public Tokenizer::Kind {
+ public:
+  explicit SentencePieceKind(std::unique_ptr<const SentencePieceModel> model) : model_(std::move(model)) {}
+  int64_t vocab_size() const override { return model_->pieces() + kSpecialTokens; }
+  void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
+    for (const int piece : model_->Encode(text, max_tokens)) {
+      out->push_back(piece == model_->unknown() ? kUnknownToken : piece + kSpecialTokens);
+    }
+  }
+  std::string ToJson() const override {
+    return Json{{"kind", "sentencepiece"}, {"model", absl::Base64Escape(model_->content())}}.dump();
+  }
+
+ private:
+  std::unique_ptr<const SentencePieceModel> model_;
+};
+
+class IdsKind : public Tokenizer::Kind {
+ public:
+  explicit IdsKind(int64_t vocab_size) : vocab_size_(vocab_size) {}
+  int64_t vocab_size() const override { return vocab_size_; }
+  void Encode(std::string_view, size_t, std::vector<int32_t>*) const override {}
+  std::string ToJson() const override { return Json{{"kind", "ids"}, {"vocab_size", vocab_size_}}.dump(); }
+
+ private:
+  int64_t vocab_size_;
+};
+
+absl::StatusOr<WordTable> WordsFromJson(const Json& json) {
+  WordTable words;
+  for (const Json& word : json) {
+    if (!word.is_string()) return absl::InvalidArgumentError("a word of the tokenizer is no string");
+    const auto expected = static_cast<int32_t>(words.size());
+    if (words.FindOrAdd(word.get_ref<const std::string&>()) != expected) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the tokenizer has the word \"", EscapeControls(word.get<std::string>()), "\" twice"));
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::Bytes() { return Tokenizer(std::make_shared<BytesKind>()); }
+
+Tokenizer Tokenizer::Ids(int64_t vocab_size) { return Tokenizer(std::make_shared<IdsKind>(vocab_size)); }
+
+absl::StatusOr<Tokenizer> Tokenizer::SentencePiece(std::string content) {
+  std::string error;
+  std::unique_ptr<const SentencePieceModel> model = SentencePieceModel::Load(std::move(content), &error);
+  if (model == nullptr) return absl::InvalidArgumentError(absl::StrCat("no SentencePiece model: ", error));
+  return Tokenizer(std::make_shared<SentencePieceKind>(std::move(model)));
 }
 
 Tokenizer Tokenizer::Words(const Texts& texts, const std::vector<int64_t>& chosen, int vocab_size) {
@@ -94,63 +170,43 @@ Tokenizer Tokenizer::Words(const Texts& texts, const std::vector<int64_t>& chose
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return counts[a] != counts[b] ? counts[a] > counts[b] : table[a] < table[b]; });
   order.resize(std::min(order.size(), static_cast<size_t>(std::max(0, vocab_size - kSpecialTokens))));
-  auto vocabulary = std::make_shared<Vocabulary>();
-  for (const size_t number : order) vocabulary->words.FindOrAdd(table[number]);
-  Tokenizer tokenizer;
-  tokenizer.vocabulary_ = std::move(vocabulary);
-  return tokenizer;
-}
-
-int64_t Tokenizer::vocab_size() const {
-  if (bytes_) return kBytesVocabulary;
-  return vocabulary_ ? static_cast<int64_t>(vocabulary_->words.size()) + kSpecialTokens : 0;
+  WordTable words;
+  for (const size_t number : order) words.FindOrAdd(table[number]);
+  return Tokenizer(std::make_shared<WordsKind>(std::move(words)));
 }
 
 void Tokenizer::Encode(std::string_view text, int max_tokens, std::vector<int32_t>* out) const {
-  const size_t end = out->size() + static_cast<size_t>(max_tokens);
   const size_t begin = out->size();
-  if (bytes_) {
-    for (const char c : text.substr(0, static_cast<size_t>(max_tokens))) {
-      out->push_back(static_cast<unsigned char>(c) + kSpecialTokens);
-    }
-  } else {
-    std::string scratch;
-    ForEachWord(text, &scratch, [&](std::string_view word) {
-      if (out->size() == end) return;
-      const int32_t number = vocabulary_->words.Find(word);
-      out->push_back(number < 0 ? kUnknownToken : number + kSpecialTokens);
-    });
-  }
+  if (kind_) kind_->Encode(text, static_cast<size_t>(max_tokens), out);
   if (out->size() == begin) out->push_back(kUnknownToken);
 }
 
 std::string Tokenizer::ToJson() const {
-  if (bytes_) return Json{{"kind", "bytes"}}.dump();
-  Json words = Json::array();
-  for (size_t i = 0; vocabulary_ && i < vocabulary_->words.size(); ++i)
-    words.push_back(std::string(vocabulary_->words[i]));
-  return Json{{"kind", "words"}, {"words", std::move(words)}}.dump();
+  return kind_ ? kind_->ToJson() : Json{{"kind", "words"}, {"words", Json::array()}}.dump();
 }
 
 absl::StatusOr<Tokenizer> Tokenizer::FromJson(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("kind")) return absl::InvalidArgumentError("no tokenizer");
-  if (json["kind"] == "bytes") return Bytes();
-  if (json["kind"] != "words" || !json.contains("words") || !json["words"].is_array()) {
-    return absl::InvalidArgumentError("the tokenizer is neither \"bytes\" nor \"words\" with a list of words");
+  const Json& kind = json["kind"];
+  if (kind == "bytes") return Bytes();
+  if (kind == "words" && json.contains("words") && json["words"].is_array()) {
+    DDP_ASSIGN_OR_RETURN(WordTable words, WordsFromJson(json["words"]));
+    return Tokenizer(std::make_shared<WordsKind>(std::move(words)));
   }
-  auto vocabulary = std::make_shared<Vocabulary>();
-  for (const Json& word : json["words"]) {
-    if (!word.is_string()) return absl::InvalidArgumentError("a word of the tokenizer is no string");
-    const auto expected = static_cast<int32_t>(vocabulary->words.size());
-    if (vocabulary->words.FindOrAdd(word.get_ref<const std::string&>()) != expected) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the tokenizer has the word \"", EscapeControls(word.get<std::string>()), "\" twice"));
+  if (kind == "sentencepiece" && json.contains("model") && json["model"].is_string()) {
+    std::string model;
+    if (!absl::Base64Unescape(json["model"].get<std::string>(), &model)) {
+      return absl::InvalidArgumentError("the tokenizer's model is not Base64");
     }
+    return SentencePiece(std::move(model));
   }
-  Tokenizer tokenizer;
-  tokenizer.vocabulary_ = std::move(vocabulary);
-  return tokenizer;
+  if (kind == "ids" && json.contains("vocab_size") && json["vocab_size"].is_number_unsigned()) {
+    return Ids(json["vocab_size"].get<int64_t>());
+  }
+  return absl::InvalidArgumentError(
+      "the tokenizer is neither \"bytes\", \"words\" with a list of words, \"sentencepiece\" with a model nor \"ids\" "
+      "with a vocab_size");
 }
 
 }  // namespace ddp

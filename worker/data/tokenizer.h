@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -63,19 +64,33 @@ class Tokenizer {
   static Tokenizer Bytes();
   // The vocab_size - kSpecialTokens most frequent words of the chosen texts, ties in byte order; the rest is unknown.
   static Tokenizer Words(const Texts& texts, const std::vector<int64_t>& chosen, int vocab_size);
+  // Of a SentencePiece model file's content: id = piece + kSpecialTokens; its unknown piece is kUnknownToken.
+  // InvalidArgument when that is no such model.
+  static absl::StatusOr<Tokenizer> SentencePiece(std::string model);
+  // Of files that hold ids: knows how many there are, and no text (Encode gives the unknown token).
+  static Tokenizer Ids(int64_t vocab_size);
 
-  int64_t vocab_size() const;
+  int64_t vocab_size() const { return kind_ ? kind_->vocab_size() : 0; }
   // Appends at most max_tokens ids; a text without a token becomes one unknown token.
   void Encode(std::string_view text, int max_tokens, std::vector<int32_t>* out) const;
 
-  // For the checkpoint. InvalidArgument says what is wrong.
+  // For the checkpoint: all that it needs, so that files it was made from may go. InvalidArgument says what is wrong.
   std::string ToJson() const;
   static absl::StatusOr<Tokenizer> FromJson(const std::string& json);
 
+  // What a kind of tokenizer does.
+  class Kind {
+   public:
+    virtual ~Kind() = default;
+    virtual int64_t vocab_size() const = 0;
+    // As Tokenizer::Encode, but may append nothing.
+    virtual void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const = 0;
+    virtual std::string ToJson() const = 0;
+  };
+
  private:
-  class Vocabulary;
-  bool bytes_ = false;
-  std::shared_ptr<const Vocabulary> vocabulary_;
+  explicit Tokenizer(std::shared_ptr<const Kind> kind) : kind_(std::move(kind)) {}
+  std::shared_ptr<const Kind> kind_;
 };
 
 }  // namespace ddp

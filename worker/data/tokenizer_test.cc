@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "worker/data/testing.h"
+
 namespace ddp {
 namespace {
 
@@ -67,10 +71,54 @@ TEST(TokenizerTest, JsonRoundTrip) {
   EXPECT_EQ(again->ToJson(), words.ToJson());
   EXPECT_THAT(Encode(*again, "the cat dog"), ElementsAre(3, 4, 5));
   EXPECT_EQ(Tokenizer::FromJson(Tokenizer::Bytes().ToJson())->vocab_size(), 259);
-  for (const char* wrong : {"", "[]", "{}", R"({"kind":"words"})", R"({"kind":"words","words":[1]})",
+  EXPECT_EQ(Tokenizer::FromJson(Tokenizer::Ids(50257).ToJson())->vocab_size(), 50257);
+  for (const char* wrong : {R"({"kind":"sentencepiece","model":"###"})", R"({"kind":"sentencepiece","model":""})",
+                            R"({"kind":"sentencepiece","model":"QUJD"})", R"({"kind":"ids","vocab_size":-1})", "", "[]",
+                            "{}", R"({"kind":"words"})", R"({"kind":"words","words":[1]})",
                             R"({"kind":"words","words":["a","a"]})", R"({"kind":"other"})"}) {
     EXPECT_FALSE(Tokenizer::FromJson(wrong).ok()) << wrong;
   }
+}
+
+// The ids of Python's sentencepiece 0.2.0 for the same models (testdata/make.py).
+TEST(TokenizerTest, SentencePieceAsPython) {
+  const nlohmann::json right = nlohmann::json::parse(ReadAll(TestData("pieces.json")));
+  for (const std::string kind : {"unigram", "bpe"}) {
+    const auto made = Tokenizer::SentencePiece(ReadAll(TestData(kind + ".model")));
+    ASSERT_TRUE(made.ok()) << made.status();
+    // From the checkpoint, without the file.
+    const auto tokenizer = Tokenizer::FromJson(made->ToJson());
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    EXPECT_EQ(tokenizer->ToJson(), made->ToJson());
+    EXPECT_EQ(tokenizer->vocab_size(), (kind == "bpe" ? 50 : 34) + 3);
+    for (const auto& [text, pieces] : right[kind]["pieces"].items()) {
+      std::vector<int32_t> ids;
+      for (const int piece : pieces) ids.push_back(piece == right[kind]["unknown"] ? kUnknownToken : piece + 3);
+      if (ids.empty()) ids.push_back(kUnknownToken);
+      EXPECT_EQ(Encode(*tokenizer, text), ids) << kind << " " << text;
+      ids.resize(1);
+      EXPECT_EQ(Encode(*tokenizer, text, 1), ids);
+    }
+  }
+  EXPECT_FALSE(Tokenizer::SentencePiece("").ok());
+  EXPECT_FALSE(Tokenizer::SentencePiece("no model").ok());
+}
+
+TEST_F(DataTest, SentencePieceOfASpec) {
+  DataSpec spec;
+  spec.source = Write("a.txt", "the quick fox\n");
+  spec.valid = "none";
+  spec.tokenizer = "sentencepiece:" + TestData("bpe.model");
+  const auto data = Load(spec);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->train.tokens, ElementsAre(8, 17, 16));  // pieces.json
+  EXPECT_EQ(ProbeDataset(spec, 1).vocabulary, 53);
+  spec.tokenizer = "sentencepiece:" + spec.source;
+  EXPECT_THAT(LoadError(spec),
+              ::testing::HasSubstr("training.data.tokenizer: " + spec.source + ": no SentencePiece model"));
+  ASSERT_EQ(ProbeDataset(spec, 1).problems.size(), 1u);
+  spec.tokenizer = "sentencepiece:" + folder_ + "/gone.model";
+  EXPECT_EQ(ProbeDataset(spec, 1).problems.at(0).field, "training.data.tokenizer");
 }
 
 }  // namespace

@@ -91,6 +91,14 @@ absl::Status ReadPart(const std::string& path, const std::array<int32_t, kLexNam
 
 }  // namespace
 
+std::vector<std::string> WordnetFiles(const std::string& folder, std::string_view part) {
+  std::vector<std::string> paths;
+  for (const std::string_view name : kParts) {
+    if (part.empty() || name == part) paths.push_back(absl::StrCat(folder, "/data.", std::string(name)));
+  }
+  return paths;
+}
+
 absl::StatusOr<RawSamples> ReadWordnet(const std::string& folder, std::string_view part, int64_t max_rows,
                                        const StopCheck& should_stop) {
   RawSamples samples;
@@ -102,10 +110,8 @@ absl::StatusOr<RawSamples> ReadWordnet(const std::string& folder, std::string_vi
     class_of[i] = static_cast<int32_t>(samples.label_names.size());
     samples.label_names.emplace_back(kLexNames[i]);
   }
-  for (const std::string_view name : kParts) {
-    if (!part.empty() && name != part) continue;
-    DDP_RETURN_IF_ERROR(
-        ReadPart(absl::StrCat(folder, "/data.", std::string(name)), class_of, max_rows, should_stop, &samples));
+  for (const std::string& path : WordnetFiles(folder, part)) {
+    DDP_RETURN_IF_ERROR(ReadPart(path, class_of, max_rows, should_stop, &samples));
     if (!samples.whole) break;
   }
   return samples;

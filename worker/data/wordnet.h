@@ -13,6 +13,9 @@ namespace ddp {
 
 inline constexpr char kWordnetFolder[] = "/usr/share/wordnet";
 
+// The files of a part ("": of all), in the order in which they are read.
+std::vector<std::string> WordnetFiles(const std::string& folder, std::string_view part);
+
 // One sample for each synset: its gloss; label = its lexicographer file ("noun.act"). part: "" (noun, verb, adj and
 // adv, in this order), or one of them; label_names are then the lexicographer files of these parts, in the order of
 // their numbers. Stops after max_rows. NotFound, naming the package, when it is not installed; InvalidArgument

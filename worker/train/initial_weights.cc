@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 #include "worker/train/tensor_file.h"
 
 namespace ddp {

@@ -10,7 +10,7 @@
 #include "common/files.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/folder.h"
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 #include "worker/train/tensor_file.h"
 
 namespace ddp {

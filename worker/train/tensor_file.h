@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 
 namespace ddp {
 

@@ -1,7 +1,7 @@
 // The safetensors format (https://github.com/huggingface/safetensors, "Format"): uint64 little-endian header length, a
 // JSON header {name: {dtype, shape, data_offsets}}, then the tensors' bytes without holes, row-major, little-endian.
-#ifndef DDP_WORKER_CHECKPOINT_SAFETENSORS_H_
-#define DDP_WORKER_CHECKPOINT_SAFETENSORS_H_
+#ifndef DDP_WORKER_FORMATS_SAFETENSORS_H_
+#define DDP_WORKER_FORMATS_SAFETENSORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ std::string SafetensorsHeader(const std::vector<TensorBytes>& tensors,
 
 }  // namespace ddp
 
-#endif  // DDP_WORKER_CHECKPOINT_SAFETENSORS_H_
+#endif  // DDP_WORKER_FORMATS_SAFETENSORS_H_

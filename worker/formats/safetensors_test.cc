@@ -1,4 +1,4 @@
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,29 @@ TEST_F(SafetensorsTest, WrongHeaders) {
           R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
           1)),
       HasSubstr("stands twice"));
+  EXPECT_THAT(
+      ErrorOf(WithHeader(
+          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+          12)),
+      HasSubstr("a hole or an overlap at tensor \"b\""));
+  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})", 1)),
+              HasSubstr("tensor \"a\""));
+  EXPECT_THAT(ErrorOf(WithHeader(R"({"a":{"dtype":"F32","shape":[1000,1000],"data_offsets":[0,4]}})", 4)),
+              HasSubstr("tensor \"a\": shape and dtype need 4000000 bytes"));
   EXPECT_THAT(ErrorOf("/nowhere/x.safetensors"), HasSubstr("cannot open /nowhere/x.safetensors: No such file"));
+}
+
+TEST_F(SafetensorsTest, EmptyTensorsAndAnyOrder) {
+  EXPECT_EQ(
+      ErrorOf(WithHeader(
+          R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"F32","shape":[0],"data_offsets":[5,5]}})",
+          5)),
+      "OK");
+  EXPECT_EQ(
+      ErrorOf(WithHeader(
+          R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+          3)),
+      "OK");
 }
 
 }  // namespace

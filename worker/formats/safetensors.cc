@@ -1,4 +1,4 @@
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

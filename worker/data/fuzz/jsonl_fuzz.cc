@@ -1,0 +1,26 @@
+// JSON lines: the first byte chooses what the columns are.
+#include "worker/data/jsonl.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  ddp::DataSpec spec;
+  if ((data[0] & 1) != 0) {
+    spec.text_column = "t";
+  } else {
+    spec.feature_columns = {"a", "b"};
+  }
+  spec.label_column = "y";
+  spec.label_kind = (data[0] & 2) != 0 ? ddp::LabelKind::kClass : ddp::LabelKind::kNumber;
+  const ddp::InputFile file{std::string(reinterpret_cast<const char*>(data) + 1, size - 1), (data[0] & 4) == 0};
+  const auto samples =
+      ddp::ReadJsonLines("f.jsonl", file, spec, ddp::kSourceField, std::numeric_limits<int64_t>::max(), nullptr);
+  if (!samples.ok()) return 0;
+  const size_t labels = samples->labels.size() + samples->numbers.size();
+  const size_t rows = static_cast<size_t>(samples->size);
+  if (labels != rows || samples->texts.size() + samples->features.size() / 2 != rows) __builtin_trap();
+  return 0;
+}
