@@ -153,7 +153,8 @@ def test_non_finite_loss_stops_without_a_retry(daemon, tmp_path):
                        "--label-column", "y", "--valid", "none", "--nproc", 2, "--batch-size", 4, "--epochs", 1, expect="FAILED")
     found = daemon.job(job)
     assert len(found["attempts"]) == 1 and found["failure"]["retryable"] is False
-    assert "the loss is inf at step 1" in found["failure"]["message"] or "the loss is nan at step 1" in found["failure"]["message"]
+    assert "at step 1: stopped before the update" in found["failure"]["message"]
+    assert "the loss is inf" in found["failure"]["message"] or "the loss is nan" in found["failure"]["message"]
     assert not (daemon.home / "jobs" / job / "checkpoints").exists()
 
 

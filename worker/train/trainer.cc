@@ -306,6 +306,9 @@ void Trainer::RollBack(const StepSums& sums, double norm) {
 
 void Trainer::Fail(const StepSums& sums, double norm) {
   if (rank0()) parts_.link.Metric(loss_series_, state_.step + 1, sums.loss / sums.count);
+  // The first rank that says it failed ends the others: not before rank 0's last point has left.
+  ReportProgress();
+  parts_.group.Barrier();
   std::string tried;
   if (state_.skipped_in_row > 0) tried = absl::StrCat(", after ", state_.skipped_in_row, " skipped ones");
   if (!state_.left_out.empty()) tried = absl::StrCat(", after ", state_.left_out.size(), " ways back");
