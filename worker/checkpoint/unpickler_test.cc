@@ -63,7 +63,7 @@ TEST(StateDictTest, CodeIsRefusedByItsName) {
   EXPECT_THAT(ErrorOf(kProto + "ctorch\nload\n."), HasSubstr("torch.load"));
   EXPECT_THAT(ErrorOf(kProto + "ctorch\nhub.load\n."), HasSubstr("torch.hub.load"));
   EXPECT_THAT(ErrorOf(kProto + "ctorch.FloatStorage\n__class__\n."), HasSubstr("torch.FloatStorage.__class__"));
-  EXPECT_THAT(ErrorOf(kProto + "ctorch\n\x1b[31m\n."), HasSubstr("torch.\\x1b[31m"));
+  EXPECT_THAT(ErrorOf(kProto + "ctorch\n\x1b[31m\n."), HasSubstr("torch.\\x1B[31m"));
 }
 
 TEST(StateDictTest, OpcodesThatMakeObjectsAreRefused) {
