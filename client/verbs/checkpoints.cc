@@ -92,7 +92,8 @@ void RunVerify(const std::string& text, Globals& globals) {
     absl::StrAppend(&lines, "step ", condition.step(), condition.damages().empty() ? " OK\n" : " DAMAGED\n");
     if (!condition.damages().empty()) globals.exit_code = kJobFailed;
     for (const v1::FileDamage& damage : condition.damages()) {
-      absl::StrAppend(&lines, "  ", EscapeControls(damage.path()), "\n    expected: ", EscapeControls(damage.expected()),
+      absl::StrAppend(&lines, "  ", EscapeControls(damage.path()),
+                      "\n    expected: ", EscapeControls(damage.expected()),
                       "\n    found:    ", EscapeControls(damage.found()), "\n");
     }
   }
@@ -164,7 +165,8 @@ void RunExport(const ExportFlags& flags, const Globals& globals) {
   }
   Check(stream->Finish());
   if (file.size() != header.bytes()) {
-    throw ExitError(kRefused, absl::StrCat(file.size(), " bytes came instead of ", header.bytes(), "; nothing was kept"));
+    throw ExitError(kRefused,
+                    absl::StrCat(file.size(), " bytes came instead of ", header.bytes(), "; nothing was kept"));
   }
   file.Commit();
   Print(globals.is_text() ? absl::StrCat(EscapeControls(flags.file), ": step ", header.step(), ", ", header.tensors(),
@@ -177,7 +179,8 @@ void RunImport(const std::string& path, const Globals& globals) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) {
-    throw ExitError(kUsage, std::string(ErrnoStatus(errno, absl::StrCat("cannot open ", EscapeControls(path))).message()));
+    throw ExitError(kUsage,
+                    std::string(ErrnoStatus(errno, absl::StrCat("cannot open ", EscapeControls(path))).message()));
   }
   if (!S_ISREG(info.st_mode)) throw ExitError(kUsage, EscapeControls(path) + " is not a regular file");
   Connection connection = Connection::Open(globals.connection);
@@ -235,7 +238,8 @@ void AddCheckpoints(CLI::App& app, Globals& globals) {
 
   auto exported = std::make_shared<ExportFlags>();
   CLI::App& out = Verb(family, "export", "Write a model's weights to a file of this machine");
-  out.add_option("JOB", exported->checkpoint, "JOB or JOB@last for the newest checkpoint, JOB@best, JOB@STEP")->required();
+  out.add_option("JOB", exported->checkpoint, "JOB or JOB@last for the newest checkpoint, JOB@best, JOB@STEP")
+      ->required();
   out.add_option("-o,--file", exported->file,
                  "FILE.pt (Python: torch.load(FILE, weights_only=True)) or FILE.safetensors")
       ->required();
@@ -246,7 +250,8 @@ void AddCheckpoints(CLI::App& app, Globals& globals) {
 
   auto imported = std::make_shared<std::string>();
   CLI::App& in = Verb(family, "import", "Give a file of weights to the daemon; prints the path for submit --init-from");
-  in.add_option("FILE", *imported, "A .safetensors, or a .pt that Python's torch.save wrote from a state_dict")->required();
+  in.add_option("FILE", *imported, "A .safetensors, or a .pt that Python's torch.save wrote from a state_dict")
+      ->required();
   in.callback([imported, &globals] { RunImport(*imported, globals); });
 }
 

@@ -47,17 +47,18 @@ absl::StatusOr<int64_t> ResolveCheckpoint(CheckpointTool& tool, const std::strin
     for (const v1::Checkpoint& checkpoint : list.checkpoints()) {
       if (checkpoint.best()) return checkpoint.step();
     }
-    return absl::NotFoundError(absl::StrCat("the job has no best checkpoint: it has not validated yet, or keeps none; "
-                                            "its steps are ",
-                                            Steps(steps)));
+    return absl::NotFoundError(
+        absl::StrCat("the job has no best checkpoint: it has not validated yet, or keeps none; "
+                     "its steps are ",
+                     Steps(steps)));
   }
   int64_t step = -1;
   if (!std::all_of(which.begin(), which.end(), absl::ascii_isdigit) || !absl::SimpleAtoi(which, &step)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a checkpoint is last, best, or a step, got ", Excerpt(which)));
+    return absl::InvalidArgumentError(absl::StrCat("a checkpoint is last, best, or a step, got ", Excerpt(which)));
   }
   if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
-    return absl::NotFoundError(absl::StrCat("the job has no checkpoint of step ", step, "; its steps are ", Steps(steps)));
+    return absl::NotFoundError(
+        absl::StrCat("the job has no checkpoint of step ", step, "; its steps are ", Steps(steps)));
   }
   return step;
 }
@@ -75,8 +76,9 @@ absl::StatusOr<std::unique_ptr<WeightsExport>> WeightsExport::Make(JobManager& m
   DDP_ASSIGN_OR_RETURN(UniqueFd file, NamelessFile(home));
   absl::StatusOr<v1::WeightsHeader> header = tool.Export(checkpoint, request.format(), file.get());
   if (!header.ok() && !Exists(absl::StrCat(checkpoint, "/", kManifestName))) {
-    return absl::NotFoundError(absl::StrCat("the checkpoint of step ", step,
-                                            " was removed meanwhile: the job goes on and keeps its newest ones; try again"));
+    return absl::NotFoundError(
+        absl::StrCat("the checkpoint of step ", step,
+                     " was removed meanwhile: the job goes on and keeps its newest ones; try again"));
   }
   if (!header.ok()) return header.status();
   header->set_name(absl::StrCat(job.id(), "-", CheckpointName(step),

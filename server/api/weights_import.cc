@@ -30,8 +30,8 @@ absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
   if (statvfs(folder.c_str(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot look at ", folder));
   const uint64_t free = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
   if (free / 2 >= bytes && free - 2 * bytes >= kReserve) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(folder, " has ", free, " bytes free; an import of ", bytes,
-                                                   " bytes needs ", 2 * bytes + kReserve));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(folder, " has ", free, " bytes free; an import of ", bytes, " bytes needs ", 2 * bytes + kReserve));
 }
 
 absl::StatusOr<UniqueFd> MakeFile(const std::string& path) {

@@ -422,10 +422,13 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_run(tmp_path):
         daemon.wait_step(job, int(daemon.job(job)["progress"]["step"]) + 20)
         assert daemon.ctl("checkpoints", "verify", f"{job}@{kept}") == f"step {kept} OK\n"
         filler.unlink()
-        assert daemon.wait(job) == "SUCCEEDED"
-        assert len(daemon.job(job)["attempts"]) == 1
+        poll(lambda: int(daemon.job(job)["checkpoint_step"]) > kept, "with room again, it saves again")
+        daemon.ctl("cancel", job)
+        found = daemon.job(job)
+        assert found["state"] == "JOB_STATE_CANCELLED" and len(found["attempts"]) == 1
         assert "the older checkpoints stay, and training goes on" in daemon.events(job)
-        assert daemon.ctl("checkpoints", "verify", f"{job}@last") == "step 640 OK\n"
+        step = int(found["checkpoint_step"])
+        assert step > kept and daemon.ctl("checkpoints", "verify", f"{job}@last") == f"step {step} OK\n"
     finally:
         if daemon is not None:
             daemon.close()

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
 
-// A safetensors file begins with its header's length in 8 bytes and then an opening brace; a zip archive with "PK" and a
-// pickle with 0x80, and neither has a brace there.
+// A safetensors file begins with its header's length in 8 bytes and then an opening brace; a zip archive with "PK" and
+// a pickle with 0x80, and neither has a brace there.
 absl::StatusOr<bool> LooksLikeSafetensors(const std::string& file) {
   const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", file));

@@ -20,9 +20,8 @@ class ConvertTest : public ::testing::Test {
     const std::string values = Bytes(1.5f) + Bytes(-2.0f);
     model_ = SafetensorsHeader({{"w", "F32", {2}, nullptr, 8}}, {{"format", "pt"}}) + values;
     folder_ = test_.path() + "/" +
-              *CommitCheckpoint(test_.path(), 5, 1, {{"model.safetensors", [this](CheckpointFile& file) {
-                                                        return file.Append(model_);
-                                                      }}});
+              *CommitCheckpoint(test_.path(), 5, 1,
+                                {{"model.safetensors", [this](CheckpointFile& file) { return file.Append(model_); }}});
   }
   // Runs the conversion into the file `out_`.
   template <typename Conversion>

@@ -11,8 +11,8 @@ namespace ddp {
 namespace {
 
 void Commit(const std::string& root, int64_t step, const std::string& state) {
-  const auto result = CommitCheckpoint(
-      root, step, 2, {{"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}});
+  const auto result =
+      CommitCheckpoint(root, step, 2, {{"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}});
   ASSERT_TRUE(result.ok()) << result.status();
 }
 

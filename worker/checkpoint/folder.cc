@@ -107,8 +107,8 @@ absl::StatusOr<Json> ReadManifest(const std::string& path, Damage* damage) {
   Json files = manifest.value("files", Json());
   if (!files.is_object()) return wrong("no files");
   for (const auto& [name, entry] : files.items()) {
-    if (name.find('/') != std::string::npos || !entry.is_object() || !entry.value("bytes", Json()).is_number_unsigned() ||
-        !entry.value("xxh3_128", Json()).is_string()) {
+    if (name.find('/') != std::string::npos || !entry.is_object() ||
+        !entry.value("bytes", Json()).is_number_unsigned() || !entry.value("xxh3_128", Json()).is_string()) {
       return wrong(absl::StrCat("a wrong entry \"", name, "\""));
     }
   }

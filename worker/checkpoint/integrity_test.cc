@@ -47,9 +47,10 @@ std::vector<std::pair<std::string, std::string>> Contents(uint32_t seed) {
                              {"epoch", 3},
                              {"valid_loss", 0.123456789},
                              {"epoch_loss", 17.25}};
-  return {{"model.safetensors", SafetensorsHeader(weights, {{"format", "pt"}, {"ddpd_step", "640"}}) + Floats(144, seed)},
-          {"optimizer.safetensors", SafetensorsHeader(moments, {{"format", "pt"}}) + Floats(288, seed + 1)},
-          {"state.json", state.dump(1) + "\n"}};
+  return {
+      {"model.safetensors", SafetensorsHeader(weights, {{"format", "pt"}, {"ddpd_step", "640"}}) + Floats(144, seed)},
+      {"optimizer.safetensors", SafetensorsHeader(moments, {{"format", "pt"}}) + Floats(288, seed + 1)},
+      {"state.json", state.dump(1) + "\n"}};
 }
 
 class IntegrityTest : public ::testing::TestWithParam<const char*> {
@@ -107,7 +108,8 @@ TEST_P(IntegrityTest, CutsAndAdditions) {
     if (length < good_.size()) ExpectFound(good_.substr(0, length), "cut to " + std::to_string(length));
     if (HasFatalFailure()) return;
   }
-  for (const std::string& more : {std::string("\n"), std::string(" "), std::string(1, '\0'), std::string(4096, '\0'), good_}) {
+  for (const std::string& more :
+       {std::string("\n"), std::string(" "), std::string(1, '\0'), std::string(4096, '\0'), good_}) {
     ExpectFound(good_ + more, "with " + std::to_string(more.size()) + " bytes more");
     ExpectFound(more + good_, "with " + std::to_string(more.size()) + " bytes in front");
     if (HasFatalFailure()) return;
@@ -159,8 +161,9 @@ TEST(DamageTest, ManifestsOfFormat1AreStillRead) {
   const TestFolder test;
   std::filesystem::create_directory(test.path() + "/step-00000001");
   test.Write("step-00000001/a", "hello");
-  test.Write("step-00000001/manifest.json",
-             R"({"format_version":1,"step":1,"attempt":1,"files":{"a":{"bytes":5,"xxh3_128":"b5e9c1ad071b3e7fc779cfaa5e523818"}}})");
+  test.Write(
+      "step-00000001/manifest.json",
+      R"({"format_version":1,"step":1,"attempt":1,"files":{"a":{"bytes":5,"xxh3_128":"b5e9c1ad071b3e7fc779cfaa5e523818"}}})");
   EXPECT_TRUE(VerifyCheckpoint(test.path() + "/step-00000001").ok());
   test.Write("step-00000001/manifest.json", R"({"format_version":3,"files":{}})");
   EXPECT_THAT(std::string(VerifyCheckpoint(test.path() + "/step-00000001").message()), HasSubstr("neither 1 nor 2"));

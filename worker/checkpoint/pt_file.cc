@@ -31,7 +31,8 @@ absl::Status CheckBeginning(int fd) {
   if (n == 4 && std::memcmp(head, "PK\x03\x04", 4) == 0) return absl::OkStatus();
   if (n >= 2 && head[0] == '\x80') {
     return Wrong(
-        "a pickle without an archive, as torch.save wrote it before PyTorch 1.6; load it in a Python that you trust with "
+        "a pickle without an archive, as torch.save wrote it before PyTorch 1.6; load it in a Python that you trust "
+        "with "
         "it and save its state_dict again");
   }
   return Wrong("no .pt file: it does not begin as a zip archive");
@@ -111,8 +112,8 @@ absl::Status PtFile::Parse() {
       return Wrong(absl::StrCat("tensor \"", shown, "\": no entry data/", EscapeControls(tensor.storage)));
     }
     if (entry->bytes != tensor.storage_bytes) {
-      return Wrong(absl::StrCat("tensor \"", shown, "\": the entry ", EscapeControls(entry->name), " has ", entry->bytes,
-                                " bytes instead of ", tensor.storage_bytes));
+      return Wrong(absl::StrCat("tensor \"", shown, "\": the entry ", EscapeControls(entry->name), " has ",
+                                entry->bytes, " bytes instead of ", tensor.storage_bytes));
     }
     if (tensor.bytes > most - total) {
       return Wrong(absl::StrCat("its tensors would take more than ", most, " bytes, ", kMaxGrowth,

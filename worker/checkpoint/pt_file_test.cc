@@ -21,7 +21,8 @@ class PtFileTest : public ::testing::Test {
     const float a[] = {1, 2, 3};
     const int64_t b[] = {7};
     const std::vector<TensorBytes> tensors{{"a", "F32", {3}, a, 12}, {"b", "I64", {1, 1}, b, 8}};
-    const std::string path = folder_.Write("x.safetensors", SafetensorsHeader(tensors, {}) + Bytes(a[0]) + Bytes(a[1]) + Bytes(a[2]) + Bytes(b[0]));
+    const std::string path = folder_.Write(
+        "x.safetensors", SafetensorsHeader(tensors, {}) + Bytes(a[0]) + Bytes(a[1]) + Bytes(a[2]) + Bytes(b[0]));
     StringSink sink;
     const absl::Status status = WritePt(*SafetensorsFile::Open(path), sink);
     EXPECT_TRUE(status.ok()) << status;
@@ -37,8 +38,8 @@ class PtFileTest : public ::testing::Test {
     return sink.text;
   }
   static std::string Floats(int32_t elements, const std::vector<int64_t>& shape) {
-    return WriteStateDict({TensorInfo{.name = "a", .dtype = "F32", .shape = shape,
-                                                    .bytes = static_cast<size_t>(elements) * 4}});
+    return WriteStateDict(
+        {TensorInfo{.name = "a", .dtype = "F32", .shape = shape, .bytes = static_cast<size_t>(elements) * 4}});
   }
 
   TestFolder folder_;
@@ -55,8 +56,8 @@ TEST_F(PtFileTest, WhatWeWriteReadsBack) {
 }
 
 TEST_F(PtFileTest, ViewsAreMadeContiguous) {
-  StoredTensor view{.name = "v", .dtype = "F32", .shape = {2}, .strides = {2}, .storage = "0", .storage_bytes = 12,
-                    .bytes = 8};
+  StoredTensor view{
+      .name = "v", .dtype = "F32", .shape = {2}, .strides = {2}, .storage = "0", .storage_bytes = 12, .bytes = 8};
   auto file = PtFile::Open(folder_.Write("x.pt", Sample()));
   EXPECT_EQ(*file->Read(view), Bytes(1.0f) + Bytes(3.0f));
   view.offset = 2;
@@ -92,7 +93,8 @@ TEST_F(PtFileTest, AnExpandedTensorIsNoBomb) {
   std::string pickle = "\x80\x02}X\x01" + std::string(3, '\0') + "actorch._utils\n_rebuild_tensor_v2\n((";
   pickle += "X\x07" + std::string(3, '\0') + "storagectorch\nFloatStorage\nX\x01" + std::string(3, '\0') + "0";
   pickle += "X\x03" + std::string(3, '\0') + "cpuK\x02tQK";
-  pickle += std::string(1, '\0') + "(J" + Bytes(int32_t{1 << 30}) + "K\x02t(K" + std::string(1, '\0') + "K\x01t\x89}tRs.";
+  pickle +=
+      std::string(1, '\0') + "(J" + Bytes(int32_t{1 << 30}) + "K\x02t(K" + std::string(1, '\0') + "K\x01t\x89}tRs.";
   EXPECT_THAT(ErrorOf(WithPickle(pickle)), HasSubstr("times those of the file; refused"));
 }
 

@@ -51,7 +51,8 @@ absl::StatusOr<const PickledValue*> Choose(const Pickled& pickled) {
     }
   }
   if (found.size() > 1) {
-    return Wrong(absl::StrCat("holds several state_dicts: ", absl::StrJoin(found, ", "), "; save the one that is meant"));
+    return Wrong(
+        absl::StrCat("holds several state_dicts: ", absl::StrJoin(found, ", "), "; save the one that is meant"));
   }
   if (chosen == nullptr) {
     return Wrong(absl::StrCat("holds no state_dict: neither tensors by name, nor a dict of them under \"",

@@ -302,7 +302,8 @@ class Machine {
   absl::Status Reduce() {
     DDP_ASSIGN_OR_RETURN(const uint32_t arguments, Pop());
     DDP_ASSIGN_OR_RETURN(const uint32_t function, Pop());
-    if (!Is(function, Kind::kGlobal)) return Wrong(absl::StrCat("a call of a ", KindName(value(function)), "; refused"));
+    if (!Is(function, Kind::kGlobal))
+      return Wrong(absl::StrCat("a call of a ", KindName(value(function)), "; refused"));
     if (!Is(arguments, Kind::kTuple)) return Wrong("a call without a tuple of arguments");
     const std::string& name = value(function).text;
     const std::vector<uint32_t>& parts = value(arguments).items;
@@ -352,7 +353,8 @@ class Machine {
 
   // Sets `bytes`; an error unless every element lies inside of the storage.
   static absl::Status Measure(StoredTensor& tensor) {
-    if (tensor.shape.size() != tensor.strides.size()) return Wrong("a tensor with more or fewer strides than dimensions");
+    if (tensor.shape.size() != tensor.strides.size())
+      return Wrong("a tensor with more or fewer strides than dimensions");
     const uint64_t each = DtypeBytes(tensor.dtype);
     const bool empty = std::count(tensor.shape.begin(), tensor.shape.end(), 0) > 0;
     uint64_t last = tensor.offset;
@@ -392,7 +394,7 @@ class Machine {
 }  // namespace
 
 std::string KindName(const PickledValue& value) {
-  static constexpr const char* kNames[] = {"None",  "bool", "int",  "int",        "float",   "str",
+  static constexpr const char* kNames[] = {"None",  "bool", "int",  "int",  "float",   "str",
                                            "tuple", "list", "dict", "type", "storage", "tensor"};
   return kNames[static_cast<size_t>(value.kind)];
 }

@@ -39,8 +39,8 @@ std::string ErrorOf(const std::string& pickle) {
 }
 
 TEST(StateDictTest, TensorsByName) {
-  const auto tensors = ReadStateDict(Dict(Text("w") + Tensor(Storage(6), 0, {2, 3}, {3, 1}) + Text("b") +
-                                          Tensor(Storage(9, "1"), 2, {3}, {2})));
+  const auto tensors = ReadStateDict(
+      Dict(Text("w") + Tensor(Storage(6), 0, {2, 3}, {3, 1}) + Text("b") + Tensor(Storage(9, "1"), 2, {3}, {2})));
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   ASSERT_EQ(tensors->size(), 2u);
   const StoredTensor& w = (*tensors)[0];
@@ -67,8 +67,8 @@ TEST(StateDictTest, CodeIsRefusedByItsName) {
 }
 
 TEST(StateDictTest, OpcodesThatMakeObjectsAreRefused) {
-  for (const std::string op : {"i", "o", "\x81", "\x82", "\x83", "\x84", "\x92", "\x93", "\x95", "P", "S", "V", "\x8c", "\x8d",
-                               "\x97", "\x98", "2", "0", "1"}) {
+  for (const std::string op : {"i", "o", "\x81", "\x82", "\x83", "\x84", "\x92", "\x93", "\x95", "P", "S", "V", "\x8c",
+                               "\x8d", "\x97", "\x98", "2", "0", "1"}) {
     EXPECT_THAT(ErrorOf(kProto + "N" + op + "posix\nsystem\n"), HasSubstr("byte 3: opcode 0x")) << op;
   }
 }
@@ -78,7 +78,8 @@ TEST(StateDictTest, CallsOfAnythingElseAreRefused) {
   EXPECT_THAT(ErrorOf(kProto + kFloats + ")R."), HasSubstr("a call of torch.FloatStorage; refused"));
   EXPECT_THAT(ErrorOf(kProto + kRebuild + ")R."), HasSubstr("a tensor with wrong arguments"));
   EXPECT_THAT(ErrorOf(kProto + kRebuild + "}R."), HasSubstr("without a tuple"));
-  EXPECT_THAT(ErrorOf(kProto + "ccollections\nOrderedDict\n(]tR."), HasSubstr("an OrderedDict with arguments; refused"));
+  EXPECT_THAT(ErrorOf(kProto + "ccollections\nOrderedDict\n(]tR."),
+              HasSubstr("an OrderedDict with arguments; refused"));
   EXPECT_THAT(ErrorOf(kProto + "ctorch._utils\n_rebuild_parameter\n(NNNtR."), HasSubstr("no tensor"));
   EXPECT_THAT(ErrorOf(kProto + "]}b."), HasSubstr("attributes for a list; refused"));
   EXPECT_THAT(ErrorOf(Dict(Text("a") + "(" + Text("module") + kFloats + Text("0") + Text("cpu") + Int(1) + "tQ")),
@@ -146,8 +147,8 @@ TEST(UnpicklerTest, Numbers) {
 }
 
 TEST(UnpicklerTest, TheStackIsGuarded) {
-  for (const std::string pickle : {"t.", "a.", "]a.", "}(Nu.", "N(.", "(.", "NN.", ".", "q\x01.", "h\x07.", "Q.", "R.", "b.", "\x87.", "e.",
-                                   "(NNQ.", "(K\x01s."}) {
+  for (const std::string pickle : {"t.", "a.", "]a.", "}(Nu.", "N(.", "(.", "NN.", ".", "q\x01.", "h\x07.", "Q.", "R.",
+                                   "b.", "\x87.", "e.", "(NNQ.", "(K\x01s."}) {
     EXPECT_FALSE(Unpickle(kProto + pickle).ok()) << pickle;
   }
   EXPECT_THAT(std::string(Unpickle("\x80\x04.").status().message()), HasSubstr("pickle protocol 4"));
@@ -156,7 +157,8 @@ TEST(UnpicklerTest, TheStackIsGuarded) {
 TEST(UnpicklerTest, BombsAreRefusedOrHarmless) {
   // Lists of lists of the same lists: 10^30 elements if they were written out.
   std::string laughs = kProto + "]q\x01";
-  for (int i = 0; i < 30; ++i) laughs += "](" + std::string("h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01", 20) + "eq\x01";
+  for (int i = 0; i < 30; ++i)
+    laughs += "](" + std::string("h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01h\x01", 20) + "eq\x01";
   EXPECT_THAT(ErrorOf(laughs + "."), HasSubstr("values are left on the stack"));
   // A list that holds itself.
   EXPECT_TRUE(Unpickle(kProto + "]q\x01h\x01" + "a.").ok());

@@ -1,5 +1,5 @@
-// Zip archives, as far as PyTorch's .pt files need them (APPNOTE.TXT 6.3 of PKWARE): stored and deflated entries, zip64;
-// no encryption, no split archives.
+// Zip archives, as far as PyTorch's .pt files need them (APPNOTE.TXT 6.3 of PKWARE): stored and deflated entries,
+// zip64; no encryption, no split archives.
 #ifndef DDP_WORKER_CHECKPOINT_ZIP_H_
 #define DDP_WORKER_CHECKPOINT_ZIP_H_
 

@@ -95,8 +95,8 @@ absl::StatusOr<Directory> FindDirectory(int fd, uint64_t file_bytes) {
 
 absl::Status CheckName(const std::string& name) {
   const std::string slashed = "/" + name + "/";
-  if (name.empty() || name.front() == '/' || absl::StrContains(slashed, "/../") || name.find('\\') != std::string::npos ||
-      name.find('\0') != std::string::npos) {
+  if (name.empty() || name.front() == '/' || absl::StrContains(slashed, "/../") ||
+      name.find('\\') != std::string::npos || name.find('\0') != std::string::npos) {
     return Wrong(absl::StrCat("the entry \"", EscapeControls(name), "\" leads out of the archive; refused"));
   }
   return absl::OkStatus();
@@ -127,7 +127,8 @@ absl::Status TakeZip64(std::string_view extra, ZipEntry& entry) {
 absl::StatusOr<std::vector<ZipEntry>> ParseDirectory(std::string_view bytes, uint64_t count) {
   std::vector<ZipEntry> entries;
   while (!bytes.empty()) {
-    if (bytes.size() < kCentralBytes || At<uint32_t>(bytes, 0) != kCentralSignature) return Wrong("a damaged directory");
+    if (bytes.size() < kCentralBytes || At<uint32_t>(bytes, 0) != kCentralSignature)
+      return Wrong("a damaged directory");
     const size_t name_bytes = At<uint16_t>(bytes, 28);
     const size_t extra_bytes = At<uint16_t>(bytes, 30);
     const size_t comment_bytes = At<uint16_t>(bytes, 32);
@@ -169,7 +170,8 @@ absl::Status TakeLocalHeader(int fd, uint64_t data_end, ZipEntry& entry) {
   const uint64_t name_bytes = At<uint16_t>(header, 26);
   const uint64_t extra_bytes = At<uint16_t>(header, 28);
   entry.data_at = entry.header_at + kLocalBytes + name_bytes + extra_bytes;
-  if (entry.data_at > data_end || entry.packed_bytes > data_end - entry.data_at) return wrong("lies outside of the file");
+  if (entry.data_at > data_end || entry.packed_bytes > data_end - entry.data_at)
+    return wrong("lies outside of the file");
   DDP_ASSIGN_OR_RETURN(const std::string name, ReadAt(fd, entry.header_at + kLocalBytes, name_bytes));
   if (name != entry.name || At<uint16_t>(header, 8) != (entry.deflated ? Z_DEFLATED : 0)) {
     return wrong("has another name or method in its header");

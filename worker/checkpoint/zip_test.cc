@@ -49,8 +49,8 @@ class ZipTest : public ::testing::Test {
   }
   static std::string End(size_t count, size_t bytes, size_t at, const std::string& comment = "") {
     return Bytes<uint32_t>(0x06054b50) + Bytes<uint32_t>(0) + Bytes(static_cast<uint16_t>(count)) +
-           Bytes(static_cast<uint16_t>(count)) + Bytes(static_cast<uint32_t>(bytes)) + Bytes(static_cast<uint32_t>(at)) +
-           Bytes(static_cast<uint16_t>(comment.size())) + comment;
+           Bytes(static_cast<uint16_t>(count)) + Bytes(static_cast<uint32_t>(bytes)) +
+           Bytes(static_cast<uint32_t>(at)) + Bytes(static_cast<uint16_t>(comment.size())) + comment;
   }
   static std::string Archive(const Entry& e) {
     const std::string local = Local(e);
@@ -81,7 +81,8 @@ TEST_F(ZipTest, HandMadeArchive) {
   ASSERT_NE(zip->Find("a"), nullptr);
   EXPECT_EQ(zip->Find("b"), nullptr);
   EXPECT_EQ(*zip->Read(*zip->Find("a"), 5), "hello");
-  EXPECT_THAT(std::string(zip->Read(*zip->Find("a"), 4).status().message()), HasSubstr("has 5 bytes, at most 4 are read"));
+  EXPECT_THAT(std::string(zip->Read(*zip->Find("a"), 4).status().message()),
+              HasSubstr("has 5 bytes, at most 4 are read"));
 }
 
 TEST_F(ZipTest, ACommentMayFollow) {
