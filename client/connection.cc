@@ -42,6 +42,7 @@ Connection::Connection(const ConnectionOptions& options, const std::string& addr
   jobs_ = v1::JobService::NewStub(channel_);
   metrics_ = v1::MetricService::NewStub(channel_);
   logs_ = v1::LogService::NewStub(channel_);
+  checkpoints_ = v1::CheckpointService::NewStub(channel_);
   system_ = v1::SystemService::NewStub(channel_);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "ddp/v1/checkpoint.grpc.pb.h"
 #include "ddp/v1/job.grpc.pb.h"
 #include "ddp/v1/log.grpc.pb.h"
 #include "ddp/v1/metric.grpc.pb.h"
@@ -37,6 +38,7 @@ class Connection {
   v1::JobService::Stub& jobs() { return *jobs_; }
   v1::MetricService::Stub& metrics() { return *metrics_; }
   v1::LogService::Stub& logs() { return *logs_; }
+  v1::CheckpointService::Stub& checkpoints() { return *checkpoints_; }
   v1::SystemService::Stub& system() { return *system_; }
 
  private:
@@ -47,6 +49,7 @@ class Connection {
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::MetricService::Stub> metrics_;
   std::unique_ptr<v1::LogService::Stub> logs_;
+  std::unique_ptr<v1::CheckpointService::Stub> checkpoints_;
   std::unique_ptr<v1::SystemService::Stub> system_;
 };
 

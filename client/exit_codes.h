@@ -13,7 +13,7 @@ namespace ddp {
 
 enum ExitCode : int {
   kOk = 0,
-  kJobFailed = 1,  // submit --watch, watch, wait: the job did not end SUCCEEDED
+  kJobFailed = 1,  // submit --watch, watch, wait: the job did not end SUCCEEDED; checkpoints verify: damaged
   kUsage = 2,
   kNoDaemon = 3,
   kNotFound = 4,

@@ -9,11 +9,13 @@
 #include <cstring>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "worker/report/check_io.h"
 #include "worker/train/check.h"
+#include "worker/train/checkpoint_tool.h"
 #include "worker/train/worker.h"
 
 namespace {
@@ -22,6 +24,10 @@ constexpr char kUsage[] =
     "ddp-worker trains one rank of a job. It is started by ddp-runner, not by hand:\n"
     "  ddp-worker --fd N     take orders from the socket N\n"
     "  ddp-worker --check    read a CheckRequest on standard input, write a CheckResult\n"
+    "  ddp-worker --list CHECKPOINTS            write a ListCheckpointsResponse\n"
+    "  ddp-worker --verify STEP_FOLDER...       write a VerifyCheckpointsResponse\n"
+    "  ddp-worker --export STEP_FOLDER pt|safetensors N\n"
+    "  ddp-worker --import FILE N               write weights to the descriptor N, and a WeightsHeader\n"
     "  ddp-worker --version\n";
 
 // Big tensors are freed and taken again in every step; glibc would hand their memory back to the kernel each time and
@@ -58,6 +64,8 @@ int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     KeepFreedMemory();
     exit_code = ddp::RunWorker(fd);
+  } else if (const std::optional<int> code = ddp::RunCheckpointTool({argv + 1, argv + argc}); code.has_value()) {
+    exit_code = *code;
   } else {
     std::fputs(kUsage, stderr);
   }

@@ -22,7 +22,7 @@ class ApiTest : public ::testing::Test {
  protected:
   ApiTest()
       : executor_(4),
-        api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right"},
+        api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right", rig_.home, ""},
         server_(std::move(ApiServer::Start(api_, {}, "127.0.0.1:0")).value()),
         channel_(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials())),
         jobs_(v1::JobService::NewStub(channel_)) {}

@@ -24,6 +24,8 @@ struct ApiContext {
   Reader& reader;
   Executor& executor;
   const std::string token;
+  const std::string home;           // where imported weights go
+  const std::string worker_binary;  // reads checkpoints and weights
 };
 
 // A unary call: asks for the token, runs `handle` (returns a grpc::Status) on the executor and finishes.

@@ -93,7 +93,7 @@ absl::Status Serve(const Flags& flags) {
       JobManager::Open(std::move(options), {**store, hub, launcher, checker, Clock::System()});
   if (!manager.ok()) return manager.status();
   Executor executor(kApiThreads);
-  ApiContext api{**manager, hub, (*store)->reader(), executor, home->token()};
+  ApiContext api{**manager, hub, (*store)->reader(), executor, home->token(), flags.home, flags.worker_binary};
   absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, Describe(flags), flags.listen);
   if (!server.ok()) return server.status();
   (*manager)->StartBackgroundThread();

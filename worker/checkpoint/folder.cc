@@ -8,13 +8,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/files.h"
 #include "common/status_macros.h"
+#include "worker/checkpoint/xxh3.h"
 
 namespace ddp {
 
@@ -24,7 +22,7 @@ using Json = nlohmann::json;
 
 constexpr char kTemporaryPrefix[] = ".tmp-";
 
-std::string HashText(const XXH128_hash_t& hash) { return absl::StrFormat("%016x%016x", hash.high64, hash.low64); }
+constexpr char kManifestHash[] = "manifest_xxh3_128";  // of the manifest's text without this field
 
 class RealDisk final : public CheckpointDisk {
  public:
@@ -41,21 +39,20 @@ class RealDisk final : public CheckpointDisk {
 // Counts and hashes what passes.
 class HashedFile final : public CheckpointFile {
  public:
-  HashedFile(int fd, CheckpointDisk& disk) : fd_(fd), disk_(disk) { XXH3_128bits_reset(&state_); }
+  HashedFile(int fd, CheckpointDisk& disk) : fd_(fd), disk_(disk) {}
   absl::Status Append(std::string_view bytes) override {
-    DDP_RETURN_IF_ERROR(disk_.Write(fd_, bytes));
-    XXH3_128bits_update(&state_, bytes.data(), bytes.size());
-    size_ += bytes.size();
-    return absl::OkStatus();
+    hash_.Update(bytes);
+    return disk_.Write(fd_, bytes);
   }
-  Json entry() const { return {{"bytes", size_}, {"xxh3_128", HashText(XXH3_128bits_digest(&state_))}}; }
+  Json entry() const { return {{"bytes", hash_.size()}, {"xxh3_128", hash_.Hex()}}; }
 
  private:
   int fd_;
   CheckpointDisk& disk_;
-  XXH3_state_t state_{};
-  uint64_t size_ = 0;
+  Xxh3 hash_;
 };
+
+std::string ManifestText(const Json& manifest) { return manifest.dump(1) + "\n"; }
 
 absl::StatusOr<Json> WriteOne(const std::string& path, const FileToWrite& file, CheckpointDisk& disk) {
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -74,31 +71,66 @@ absl::Status WriteFolder(const std::string& folder, int64_t step, int attempt, c
   for (const FileToWrite& file : files) {
     DDP_ASSIGN_OR_RETURN(manifest["files"][file.name], WriteOne(absl::StrCat(folder, "/", file.name), file, disk));
   }
-  const std::string text = manifest.dump(1) + "\n";
+  manifest[kManifestHash] = Xxh3Hex(ManifestText(manifest));
+  const std::string text = ManifestText(manifest);
   const FileToWrite last{kManifestName, [&](CheckpointFile& out) { return out.Append(text); }};
   DDP_RETURN_IF_ERROR(WriteOne(absl::StrCat(folder, "/", kManifestName), last, disk).status());
   return FsyncFolder(folder);
 }
 
-absl::StatusOr<std::string> HashFile(const std::string& path, uint64_t expected_bytes) {
+constexpr char kWholeManifest[] = "a manifest that says what was saved";
+
+// The files' entries, or what is wrong with the manifest.
+absl::StatusOr<Json> ReadManifest(const std::string& path, Damage* damage) {
+  *damage = {.path = path, .expected = kWholeManifest};
+  const auto wrong = [&](const std::string& found) {
+    damage->found = found;
+    return absl::DataLossError(found);
+  };
+  absl::StatusOr<std::string> text = ReadFile(path, size_t{1} << 20);
+  if (!text.ok()) return wrong(std::string(text.status().message()));
+  // Deeper than ours is no manifest, and would be written back by recursion.
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= 4; };
+  Json manifest = Json::parse(*text, shallow, /*allow_exceptions=*/false);
+  if (!manifest.is_object()) return wrong("no JSON object");
+  const Json version = manifest.value("format_version", Json());
+  if (version != 1 && version != kCheckpointFormat) {
+    return wrong(absl::StrCat("a format_version that is neither 1 nor ", kCheckpointFormat));
+  }
+  if (version != 1) {
+    // As text, since other spellings of the same JSON are damage, too.
+    if (ManifestText(manifest) != *text) return wrong("other bytes than those that were saved");
+    const Json hash = manifest.value(kManifestHash, Json());
+    manifest.erase(kManifestHash);
+    if (hash != Xxh3Hex(ManifestText(manifest))) return wrong("one with another checksum");
+  }
+  Json files = manifest.value("files", Json());
+  if (!files.is_object()) return wrong("no files");
+  for (const auto& [name, entry] : files.items()) {
+    if (name.find('/') != std::string::npos || !entry.is_object() ||
+        !entry.value("bytes", Json()).is_number_unsigned() || !entry.value("xxh3_128", Json()).is_string()) {
+      return wrong(absl::StrCat("a wrong entry \"", name, "\""));
+    }
+  }
+  return files;
+}
+
+absl::Status CheckFile(const std::string& path, const Json& entry, Damage* damage) {
+  *damage = {.path = path};
+  const auto bytes = entry["bytes"].get<uint64_t>();
+  damage->expected = absl::StrCat(bytes, " bytes");
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0 || static_cast<uint64_t>(info.st_size) != expected_bytes) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": ", info.st_size, " bytes instead of the ", expected_bytes, " that were saved"));
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) {
+    damage->found = std::string(ErrnoStatus(errno, "nothing").message());
+    return absl::DataLossError(damage->found);
   }
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  std::string buffer(size_t{1} << 20, '\0');
-  for (;;) {
-    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
-    if (n == 0) break;
-    XXH3_128bits_update(&state, buffer.data(), static_cast<size_t>(n));
-  }
-  return HashText(XXH3_128bits_digest(&state));
+  damage->found = absl::StrCat(info.st_size, " bytes");
+  if (static_cast<uint64_t>(info.st_size) != bytes) return absl::DataLossError(damage->found);
+  const absl::StatusOr<std::string> hash = Xxh3Hex(fd.get());
+  damage->expected = absl::StrCat("checksum ", entry["xxh3_128"].get<std::string>());
+  damage->found = hash.ok() ? absl::StrCat("checksum ", *hash) : std::string(hash.status().message());
+  return damage->found == damage->expected ? absl::OkStatus() : absl::DataLossError(damage->found);
 }
 
 }  // namespace
@@ -125,29 +157,20 @@ absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir,
   return name;
 }
 
+std::vector<Damage> FindDamage(const std::string& folder) {
+  Damage damage;
+  const absl::StatusOr<Json> files = ReadManifest(absl::StrCat(folder, "/", kManifestName), &damage);
+  if (!files.ok()) return {damage};
+  std::vector<Damage> all;
+  for (const auto& [name, entry] : files->items()) {
+    if (!CheckFile(absl::StrCat(folder, "/", name), entry, &damage).ok()) all.push_back(damage);
+  }
+  return all;
+}
+
 absl::Status VerifyCheckpoint(const std::string& folder) {
-  const std::string path = absl::StrCat(folder, "/", kManifestName);
-  absl::StatusOr<std::string> text = ReadFile(path, size_t{1} << 20);
-  if (!text.ok()) return text.status();
-  const Json manifest = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object()) {
-    return absl::DataLossError(absl::StrCat(path, ": no manifest"));
-  }
-  if (manifest.value("format_version", 0) != kCheckpointFormat) {
-    return absl::DataLossError(absl::StrCat(path, ": format_version is not ", kCheckpointFormat));
-  }
-  for (const auto& [name, entry] : manifest["files"].items()) {
-    if (name.find('/') != std::string::npos || !entry.is_object() || !entry.contains("bytes") ||
-        !entry["bytes"].is_number_unsigned() || !entry.contains("xxh3_128") || !entry["xxh3_128"].is_string()) {
-      return absl::DataLossError(absl::StrCat(path, ": wrong entry \"", name, "\""));
-    }
-    const std::string file = absl::StrCat(folder, "/", name);
-    DDP_ASSIGN_OR_RETURN(const std::string hash, HashFile(file, entry["bytes"].get<uint64_t>()));
-    if (hash != entry["xxh3_128"].get<std::string>()) {
-      return absl::DataLossError(absl::StrCat(file, ": its bytes are not those that were saved (checksum differs)"));
-    }
-  }
-  return absl::OkStatus();
+  const std::vector<Damage> damage = FindDamage(folder);
+  return damage.empty() ? absl::OkStatus() : absl::DataLossError(damage.front().ToString());
 }
 
 std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::string>* rejected) {

@@ -1,8 +1,8 @@
 // Checkpoint folders of one job: checkpoints/step-00001234/.
 //
 // A checkpoint is written into a temporary folder, each file synced, the manifest last, and the folder is then renamed:
-// after a crash at any point a checkpoint is there completely or not at all. It exists when its manifest.json verifies
-// (every file has the size and the XXH3-128 that the manifest says).
+// after a crash at any point a checkpoint is there completely or not at all. It exists when its manifest.json verifies:
+// every file has the size and the XXH3-128 that the manifest says, and so has the manifest itself.
 #ifndef DDP_WORKER_CHECKPOINT_FOLDER_H_
 #define DDP_WORKER_CHECKPOINT_FOLDER_H_
 
@@ -15,17 +15,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint_folders.h"
+#include "worker/checkpoint/byte_sink.h"
 
 namespace ddp {
 
-inline constexpr int kCheckpointFormat = 1;
+// 2: the manifest holds its own checksum. 1 is still read.
+inline constexpr int kCheckpointFormat = 2;
 
 // A file in the making. Every Append may fail (a full disk).
-class CheckpointFile {
- public:
-  virtual ~CheckpointFile() = default;
-  virtual absl::Status Append(std::string_view bytes) = 0;
-};
+using CheckpointFile = ByteSink;
 
 // Where a checkpoint's bytes go; the fault-injecting twin in the tests fails on purpose.
 class CheckpointDisk {
@@ -49,6 +47,17 @@ struct FileToWrite {
 absl::StatusOr<std::string> CommitCheckpoint(const std::string& checkpoints_dir, int64_t step, int attempt,
                                              const std::vector<FileToWrite>& files,
                                              CheckpointDisk& disk = CheckpointDisk::Real());
+
+// What is wrong with one file of a checkpoint.
+struct Damage {
+  std::string path;
+  std::string expected;  // "4096 bytes", "checksum 0123..."
+  std::string found;     // in the same words, or what went wrong
+  std::string ToString() const { return path + ": " + found + " instead of " + expected; }
+};
+
+// Every damaged file; none: the checkpoint is whole.
+std::vector<Damage> FindDamage(const std::string& folder);
 
 // OK when the manifest is there and every file has its size and hash; DataLoss names the file otherwise.
 absl::Status VerifyCheckpoint(const std::string& folder);

@@ -15,12 +15,6 @@
 
 namespace ddp {
 
-namespace {
-
-using Json = nlohmann::json;
-
-constexpr size_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
-
 size_t DtypeBytes(const std::string& dtype) {
   static const std::map<std::string, size_t> kBytes{
       {"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4}, {"I32", 4},  {"U32", 4},     {"F16", 2},    {"BF16", 2},
@@ -28,6 +22,12 @@ size_t DtypeBytes(const std::string& dtype) {
   const auto it = kBytes.find(dtype);
   return it == kBytes.end() ? 0 : it->second;
 }
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
 
 absl::Status PreadAll(int fd, void* into, size_t bytes, size_t offset) {
   auto* at = static_cast<char*>(into);
@@ -110,6 +110,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   if (fstat(file.fd_.get(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot look at ", path));
   if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   const auto size = static_cast<size_t>(info.st_size);
+  file.file_bytes_ = size;
   uint64_t header_bytes = 0;  // little-endian, as every machine that we build for
   if (size < 8) return wrong(size, "the file ends inside the header's length: no safetensors file");
   DDP_RETURN_IF_ERROR(PreadAll(file.fd_.get(), &header_bytes, 8, 0));

@@ -16,6 +16,9 @@
 
 namespace ddp {
 
+// Of one element; 0: no type of the format.
+size_t DtypeBytes(const std::string& dtype);
+
 struct TensorInfo {
   std::string name;
   std::string dtype;  // "F32", "I64", "BF16", ...
@@ -30,6 +33,9 @@ class SafetensorsFile {
  public:
   // NotFound, or InvalidArgument "FILE: byte N: what is wrong".
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
+  // The open file, for whoever wants all of its bytes.
+  int fd() const { return fd_.get(); }
+  size_t file_bytes() const { return file_bytes_; }
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // in the order of their bytes
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
@@ -41,6 +47,7 @@ class SafetensorsFile {
  private:
   std::string path_;
   UniqueFd fd_;
+  size_t file_bytes_ = 0;
   std::vector<TensorInfo> tensors_;
   std::map<std::string, std::string> metadata_;
 };

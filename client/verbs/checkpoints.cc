@@ -1,0 +1,258 @@
+// ddpctl checkpoints list, verify, export, import.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/text_table.h"
+#include "client/verbs/verbs.h"
+#include "common/files.h"
+#include "common/text.h"
+#include "ddp/v1/checkpoint.grpc.pb.h"
+
+namespace ddp {
+
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 20;
+// Large files take long; a daemon that has gone is noticed without a deadline.
+constexpr absl::Duration kWholeFiles = absl::InfiniteDuration();
+
+struct ExportFlags {
+  std::string checkpoint;
+  std::string file;
+  std::string format;
+  bool force = false;
+};
+
+// JOB, JOB@STEP, JOB@last, JOB@best
+struct Name {
+  std::string job;
+  std::string checkpoint;
+};
+Name ParseName(const std::string& text) {
+  const size_t at = text.find('@');
+  Name name{text.substr(0, at), at == std::string::npos ? "" : text.substr(at + 1)};
+  if (at != std::string::npos && name.checkpoint.empty()) {
+    throw ExitError(kUsage, absl::StrCat("\"", EscapeControls(text), "\": after the @ comes last, best, or a step"));
+  }
+  return name;
+}
+
+// "12.3 MB"
+std::string SizeText(int64_t bytes) {
+  if (bytes < 1000) return absl::StrCat(bytes, " B");
+  double size = static_cast<double>(bytes) / 1000;
+  for (const char* unit : {"kB", "MB", "GB"}) {
+    if (size < 999.95) return absl::StrFormat("%.1f %s", size, unit);
+    size /= 1000;
+  }
+  return absl::StrFormat("%.1f TB", size);
+}
+
+void RunList(const std::string& job, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::ListCheckpointsRequest request;
+  request.set_job_id(job);
+  const v1::ListCheckpointsResponse response =
+      Call(connection, connection.checkpoints(), &v1::CheckpointService::Stub::List, request);
+  if (!globals.is_text()) {
+    Print(ToText(response, globals.format));
+    return;
+  }
+  const bool wide = globals.format == OutputFormat::kWide;
+  std::vector<std::vector<std::string>> rows{{"STEP", "EPOCH", "VALID_LOSS", "VALID_ACC", "BEST", "SIZE", "AGE"}};
+  if (wide) rows[0].insert(rows[0].end(), {"ATTEMPT", "FOLDER"});
+  for (const v1::Checkpoint& c : response.checkpoints()) {
+    rows.push_back({absl::StrCat(c.step()), c.has_epoch() ? absl::StrCat(c.epoch()) : "-",
+                    c.has_valid_loss() ? absl::StrFormat("%.4f", c.valid_loss()) : "-",
+                    c.has_valid_accuracy() ? absl::StrFormat("%.4f", c.valid_accuracy()) : "-", c.best() ? "yes" : "-",
+                    SizeText(c.bytes()), AgeText(absl::Now() - absl::FromUnixSeconds(c.time().seconds()))});
+    if (wide) rows.back().insert(rows.back().end(), {absl::StrCat(c.attempt()), c.folder()});
+  }
+  Print(TextTable(rows));
+}
+
+void RunVerify(const std::string& text, Globals& globals) {
+  const Name name = ParseName(text);
+  Connection connection = Connection::Open(globals.connection);
+  v1::VerifyCheckpointsRequest request;
+  request.set_job_id(name.job);
+  request.set_checkpoint(name.checkpoint);
+  v1::VerifyCheckpointsResponse response;
+  const auto context = connection.Context(kWholeFiles);
+  Check(connection.checkpoints().Verify(context.get(), request, &response));
+  std::string lines;
+  for (const v1::CheckpointCondition& condition : response.conditions()) {
+    absl::StrAppend(&lines, "step ", condition.step(), condition.damages().empty() ? " OK\n" : " DAMAGED\n");
+    if (!condition.damages().empty()) globals.exit_code = kJobFailed;
+    for (const v1::FileDamage& damage : condition.damages()) {
+      absl::StrAppend(&lines, "  ", EscapeControls(damage.path()),
+                      "\n    expected: ", EscapeControls(damage.expected()),
+                      "\n    found:    ", EscapeControls(damage.found()), "\n");
+    }
+  }
+  if (lines.empty()) lines = "the job has no checkpoint\n";
+  Print(globals.is_text() ? lines : ToText(response, globals.format));
+}
+
+// A file that appears under its name only when it is complete.
+class NewFile {
+ public:
+  NewFile(std::string path, bool replace)
+      : path_(std::move(path)), temporary_(absl::StrCat(path_, ".tmp-", getpid())), replace_(replace) {
+    if (!replace_ && Exists(path_)) throw ExitError(kUsage, path_ + " is there already; --force replaces it");
+    fd_ = UniqueFd(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!fd_.valid()) Fail(ErrnoStatus(errno, absl::StrCat("cannot make ", temporary_)));
+  }
+  ~NewFile() {
+    if (fd_.valid()) unlink(temporary_.c_str());
+  }
+  void Append(const std::string& bytes) {
+    if (const absl::Status status = WriteAll(fd_.get(), bytes); !status.ok()) Fail(status);
+    size_ += static_cast<int64_t>(bytes.size());
+  }
+  void Commit() {
+    if (fsync(fd_.get()) != 0) Fail(ErrnoStatus(errno, absl::StrCat("cannot sync ", temporary_)));
+    // A name that has appeared meanwhile stays, too.
+    const unsigned flags = replace_ ? 0 : RENAME_NOREPLACE;
+    if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) != 0) {
+      Fail(ErrnoStatus(errno, absl::StrCat("cannot rename ", temporary_, " to ", path_)));
+    }
+    fd_ = UniqueFd();
+  }
+  int64_t size() const { return size_; }
+
+ private:
+  [[noreturn]] void Fail(const absl::Status& status) const {
+    throw ExitError(kRefused, absl::StrCat(path_, ": ", std::string(status.message())));
+  }
+
+  const std::string path_;
+  const std::string temporary_;
+  const bool replace_;
+  UniqueFd fd_;
+  int64_t size_ = 0;
+};
+
+v1::WeightsFormat FormatOf(const ExportFlags& flags) {
+  const bool pt = absl::EndsWith(flags.file, ".pt") || absl::EndsWith(flags.file, ".pth");
+  if (flags.format == "pt" || (flags.format.empty() && pt)) return v1::WEIGHTS_FORMAT_PT;
+  if (!flags.format.empty() || absl::EndsWith(flags.file, ".safetensors")) return v1::WEIGHTS_FORMAT_SAFETENSORS;
+  throw ExitError(kUsage, absl::StrCat("-o ", EscapeControls(flags.file),
+                                       ": end the name with .pt or .safetensors, or say --format pt|safetensors"));
+}
+
+void RunExport(const ExportFlags& flags, const Globals& globals) {
+  const Name name = ParseName(flags.checkpoint);
+  v1::ExportCheckpointRequest request;
+  request.set_job_id(name.job);
+  request.set_checkpoint(name.checkpoint);
+  request.set_format(FormatOf(flags));
+  Connection connection = Connection::Open(globals.connection);
+  NewFile file(flags.file, flags.force);
+  const auto context = connection.Context(kWholeFiles);
+  const auto stream = connection.checkpoints().Export(context.get(), request);
+  v1::WeightsHeader header;
+  for (v1::ExportCheckpointResponse part; stream->Read(&part);) {
+    if (part.has_header()) header = part.header();
+    file.Append(part.piece());
+  }
+  Check(stream->Finish());
+  if (file.size() != header.bytes()) {
+    throw ExitError(kRefused,
+                    absl::StrCat(file.size(), " bytes came instead of ", header.bytes(), "; nothing was kept"));
+  }
+  file.Commit();
+  Print(globals.is_text() ? absl::StrCat(EscapeControls(flags.file), ": step ", header.step(), ", ", header.tensors(),
+                                         " tensors, ", SizeText(header.bytes()), "\n")
+                          : ToText(header, globals.format));
+}
+
+void RunImport(const std::string& path, const Globals& globals) {
+  // Opened first, so that a wrong name starts no daemon.
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) {
+    throw ExitError(kUsage,
+                    std::string(ErrnoStatus(errno, absl::StrCat("cannot open ", EscapeControls(path))).message()));
+  }
+  if (!S_ISREG(info.st_mode)) throw ExitError(kUsage, EscapeControls(path) + " is not a regular file");
+  Connection connection = Connection::Open(globals.connection);
+  v1::ImportCheckpointResponse response;
+  const auto context = connection.Context(kWholeFiles);
+  const auto stream = connection.checkpoints().Import(context.get(), &response);
+  v1::ImportCheckpointRequest part;
+  part.mutable_header()->set_name(path);
+  part.mutable_header()->set_bytes(info.st_size);
+  // A daemon that refuses ends the stream; Finish says why.
+  bool open = stream->Write(part);
+  for (std::string piece(kPiece, '\0'); open;) {
+    const ssize_t n = read(fd.get(), piece.data(), piece.size());
+    if (n < 0) {
+      context->TryCancel();
+      throw ExitError(kUsage, std::string(ErrnoStatus(errno, absl::StrCat("cannot read ", path)).message()));
+    }
+    if (n == 0) break;
+    part.set_piece(piece.data(), static_cast<size_t>(n));
+    open = stream->Write(part);
+  }
+  stream->WritesDone();
+  Check(stream->Finish());
+  if (!globals.is_text()) {
+    Print(ToText(response, globals.format));
+    return;
+  }
+  std::cerr << response.tensors() << " tensors, " << SizeText(response.bytes())
+            << "; use it with: ddpctl submit --init-from " << response.path() << "\n";
+  Print(response.path() + "\n");
+}
+
+CLI::App& Verb(CLI::App& app, const std::string& name, const std::string& help) {
+  CLI::App& verb = *app.add_subcommand(name, help);
+  verb.fallthrough();
+  return verb;
+}
+
+}  // namespace
+
+void AddCheckpoints(CLI::App& app, Globals& globals) {
+  CLI::App& family = *app.add_subcommand("checkpoints", "Look at checkpoints, check them, take weights out and in");
+  family.require_subcommand(1);
+  family.fallthrough();
+
+  auto listed = std::make_shared<std::string>();
+  CLI::App& list = Verb(family, "list", "Checkpoints of a job, oldest first");
+  list.add_option("JOB", *listed, "Id, or a unique beginning of it")->required();
+  list.callback([listed, &globals] { RunList(*listed, globals); });
+
+  auto verified = std::make_shared<std::string>();
+  CLI::App& verify = Verb(family, "verify", "Read every byte and compare it with what was saved; exit code 1: damaged");
+  verify.add_option("JOB", *verified, "JOB for all, or JOB@STEP, JOB@last, JOB@best")->required();
+  verify.callback([verified, &globals] { RunVerify(*verified, globals); });
+
+  auto exported = std::make_shared<ExportFlags>();
+  CLI::App& out = Verb(family, "export", "Write a model's weights to a file of this machine");
+  out.add_option("JOB", exported->checkpoint, "JOB or JOB@last for the newest checkpoint, JOB@best, JOB@STEP")
+      ->required();
+  out.add_option("-o,--file", exported->file,
+                 "FILE.pt (Python: torch.load(FILE, weights_only=True)) or FILE.safetensors")
+      ->required();
+  out.add_option("--format", exported->format, "pt or safetensors, for a name that does not say it")
+      ->check(CLI::IsMember({"pt", "safetensors"}));
+  out.add_flag("--force", exported->force, "Replace a file that is there");
+  out.callback([exported, &globals] { RunExport(*exported, globals); });
+
+  auto imported = std::make_shared<std::string>();
+  CLI::App& in = Verb(family, "import", "Give a file of weights to the daemon; prints the path for submit --init-from");
+  in.add_option("FILE", *imported, "A .safetensors, or a .pt that Python's torch.save wrote from a state_dict")
+      ->required();
+  in.callback([imported, &globals] { RunImport(*imported, globals); });
+}
+
+}  // namespace ddp

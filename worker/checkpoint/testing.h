@@ -1,0 +1,56 @@
+// Helpers for the tests of this room.
+#ifndef DDP_WORKER_CHECKPOINT_TESTING_H_
+#define DDP_WORKER_CHECKPOINT_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "worker/checkpoint/byte_sink.h"
+
+namespace ddp {
+
+class StringSink final : public ByteSink {
+ public:
+  absl::Status Append(std::string_view bytes) override {
+    text += bytes;
+    return absl::OkStatus();
+  }
+  std::string text;
+};
+
+// A folder of its own, removed at the end.
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = ::testing::TempDir() + "/checkpoint_test.XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+  std::string Write(const std::string& name, const std::string& bytes) const {
+    std::string path = path_ + "/" + name;
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    return path;
+  }
+
+ private:
+  std::string path_;
+};
+
+// The number's bytes, little-endian.
+template <typename Number>
+std::string Bytes(Number number) {
+  std::string bytes(sizeof(number), '\0');
+  std::memcpy(bytes.data(), &number, sizeof(number));
+  return bytes;
+}
+
+}  // namespace ddp
+
+#endif  // DDP_WORKER_CHECKPOINT_TESTING_H_
