@@ -70,6 +70,7 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
     probe->train_rows = spec.limit > 0 ? std::min<int64_t>(spec.limit, 60000) : 60000;
     probe->complete = true;
     probe->feature_dim = 784;
+    probe->image = {.channels = 1, .height = 28, .width = 28};
     probe->class_names = FashionMnistClasses();
     return absl::OkStatus();
   }

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "worker/train/mix.h"
@@ -17,6 +18,12 @@ double ToUnit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-5
 
 double HidingDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position) {
   return ToUnit(Mix(seed, round, static_cast<uint64_t>(index), static_cast<uint64_t>(position)));
+}
+
+double NoiseDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position) {
+  // Box and Muller's transform of two uniform numbers, (0, 1] and [0, 1).
+  const uint64_t first = Mix(~seed, round, static_cast<uint64_t>(index), static_cast<uint64_t>(position));
+  return std::sqrt(-2 * std::log(1 - ToUnit(first))) * std::cos(2 * M_PI * ToUnit(Mix(first)));
 }
 
 BatchMaker::BatchMaker(const Split& split, Objective objective, uint64_t seed, at::Device device)
@@ -41,11 +48,12 @@ Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
     FillText(samples, round, &batch);
   } else {
     FillFeatures(samples, &batch);
+    if (objective_ == Objective::kDenoising) AddNoise(samples, round, &batch);
   }
   FillLabels(samples, &batch);
   if (!device_.is_cpu()) {
-    for (at::Tensor* t : {&batch.tokens, &batch.mask, &batch.hidden_at, &batch.hidden_tokens, &batch.features,
-                          &batch.classes, &batch.numbers}) {
+    for (at::Tensor* t : {&batch.tokens, &batch.mask, &batch.hidden_at, &batch.hidden_tokens, &batch.next,
+                          &batch.features, &batch.clean, &batch.classes, &batch.numbers}) {
       if (t->defined()) *t = t->to(device_);
     }
   }
@@ -98,6 +106,14 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
       std::fill(mask + i * longest + len, mask + (i + 1) * longest, false);
     }
   }
+  if (objective_ == Objective::kClm) {
+    batch->next = at::full({n, longest}, -100, at::kLong);
+    int64_t* next = batch->next.mutable_data_ptr<int64_t>();
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t* row = tokens + i * longest;
+      std::copy(row + 1, row + length(samples[static_cast<size_t>(i)]), next + i * longest);
+    }
+  }
   if (IsHidingObjective(objective_)) {
     batch->hidden_at = at::tensor(hidden_at, at::kLong);
     batch->hidden_tokens = at::tensor(hidden_tokens, at::kLong);
@@ -119,6 +135,15 @@ void BatchMaker::FillFeatures(std::span<const int64_t> samples, Batch* batch) co
     } else {
       std::memcpy(out + i * d, split_.features.data() + begin, static_cast<size_t>(d) * sizeof(float));
     }
+  }
+}
+
+void BatchMaker::AddNoise(std::span<const int64_t> samples, uint64_t round, Batch* batch) const {
+  const int64_t d = split_.feature_dim;
+  batch->clean = batch->features.clone();
+  float* out = batch->features.mutable_data_ptr<float>();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (int64_t j = 0; j < d; ++j) *out++ += static_cast<float>(kNoiseStd * NoiseDraw(seed_, round, samples[i], j));
   }
 }
 

@@ -23,6 +23,12 @@ inline constexpr double kHiddenShare = 0.15;
 double HidingDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position);
 inline constexpr uint64_t kValidationRound = ~uint64_t{0};
 
+// Denoising: noise of this standard deviation is added to each (normalised) feature.
+inline constexpr double kNoiseStd = 0.5;
+// The noise, before it is scaled, of feature `position` of sample `index` in `round`: normally distributed, and a hash
+// as well.
+double NoiseDraw(uint64_t seed, uint64_t round, int64_t index, int64_t position);
+
 // Makes micro-batches out of one split. The split must outlive it. Not thread-safe.
 class BatchMaker {
  public:
@@ -41,6 +47,7 @@ class BatchMaker {
   }
   void FillText(std::span<const int64_t> samples, uint64_t round, Batch* batch) const;
   void FillFeatures(std::span<const int64_t> samples, Batch* batch) const;
+  void AddNoise(std::span<const int64_t> samples, uint64_t round, Batch* batch) const;
   void FillLabels(std::span<const int64_t> samples, Batch* batch) const;
 
   const Split& split_;

@@ -33,7 +33,10 @@ ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const Sn
                    .vocab = training.data.vocab_size,
                    .max_tokens = training.data.max_tokens,
                    .features = probe.feature_dim,
-                   .classes = std::max<int64_t>(2, static_cast<int64_t>(probe.class_names.size()))};
+                   .classes = std::max<int64_t>(2, static_cast<int64_t>(probe.class_names.size())),
+                   .channels = probe.image.channels,
+                   .height = probe.image.height,
+                   .width = probe.image.width};
   if (training.data.tokenizer == "bytes") shape.vocab = 259;
   if (parent != nullptr && parent->shape.vocab > 0) shape.vocab = parent->shape.vocab;
   if (parent != nullptr && parent->shape.classes > 0) shape.classes = parent->shape.classes;

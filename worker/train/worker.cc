@@ -110,7 +110,10 @@ class Attempt {
                            .vocab = data_.tokenizer.vocab_size(),
                            .max_tokens = config_.training.data.max_tokens,
                            .features = data_.train.feature_dim,
-                           .classes = static_cast<int64_t>(data_.class_names.size())};
+                           .classes = static_cast<int64_t>(data_.class_names.size()),
+                           .channels = data_.image.channels,
+                           .height = data_.image.height,
+                           .width = data_.image.width};
     if ((input_ == InputKind::kText) != !data_.train.token_offsets.empty()) {
       throw NoRetryError(absl::StrCat("training.model.name: ", config_.training.model_name, " reads ",
                                       input_ == InputKind::kText ? "text" : "numbers", ", but the data has none"));
