@@ -223,6 +223,7 @@ absl::StatusOr<Dataset> ReadDataset(const DataSpec& spec, const Tokenizer* token
   DDP_ASSIGN_OR_RETURN(data.valid,
                        maker.Make(raw.valid ? *raw.valid : raw.train, raw.valid ? valid_hashes : train_hashes,
                                   division.valid, raw.valid ? kValidField : kSourceField));
+  if (spec.source == "fashion-mnist") data.image = {.channels = 1, .height = 28, .width = 28};
   data.fingerprint = Fingerprint(data);
   return data;
 }

@@ -1,5 +1,5 @@
 // mlp: linear layers with ReLU between. Options: hidden (widths, default 256,256), dropout (default 0).
-// Parameters: layers.I.weight [out, in], layers.I.bias [out].
+// Parameters: layers.I.weight [out, in], layers.I.bias [out]; denoising: the last one is decoder.{weight,bias}.
 #include <ATen/Functions.h>
 
 #include <cmath>
@@ -16,32 +16,40 @@ namespace {
 class Mlp : public Model {
  public:
   Mlp(const ModelShape& shape, const std::vector<int64_t>& hidden, double dropout, const at::Generator& generator)
-      : regression_(shape.objective == Objective::kRegression), dropout_(dropout) {
+      : objective_(shape.objective), dropout_(dropout), last_(absl::StrCat("layers.", hidden.size(), ".")) {
     std::vector<int64_t> widths{shape.features};
     widths.insert(widths.end(), hidden.begin(), hidden.end());
-    widths.push_back(regression_ ? 1 : shape.classes);
+    widths.push_back(OutputWidth(shape));
     for (size_t i = 0; i + 1 < widths.size(); ++i) {
+      const bool decoder = i == hidden.size() && objective_ == Objective::kDenoising;
+      const std::string prefix = decoder ? "decoder." : absl::StrCat("layers.", i, ".");
       const double bound = 1 / std::sqrt(static_cast<double>(widths[i]));
-      const size_t weight =
-          Add(absl::StrCat("layers.", i, ".weight"), UniformInit({widths[i + 1], widths[i]}, bound, generator));
-      const size_t bias = Add(absl::StrCat("layers.", i, ".bias"), UniformInit({widths[i + 1]}, bound, generator));
+      const size_t weight = Add(prefix + "weight", UniformInit({widths[i + 1], widths[i]}, bound, generator));
+      const size_t bias = Add(prefix + "bias", UniformInit({widths[i + 1]}, bound, generator));
       layers_.push_back({weight, bias});
     }
   }
 
   LossSums Loss(const Batch& batch, bool training) override {
-    at::Tensor x = batch.features;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      x = at::linear(x, parameter(layers_[i].weight), parameter(layers_[i].bias));
-      if (i + 1 == layers_.size()) break;
-      x = ReluDropout(x, training ? dropout_ : 0.0);
-    }
-    return regression_ ? RegressionSums(x.squeeze(1), batch.numbers) : ClassificationSums(x, batch.classes);
+    return OutputSums(objective_, Forward(batch.features, training ? dropout_ : 0.0), batch);
   }
 
+  at::Tensor Logits(const Batch& batch) override { return Forward(batch.features, 0); }
+
+  std::vector<std::string> TaskPrefixes() const override { return {"decoder.", last_}; }
+
  private:
-  bool regression_;
+  at::Tensor Forward(at::Tensor x, double dropout) const {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      x = at::linear(x, parameter(layers_[i].weight), parameter(layers_[i].bias));
+      if (i + 1 < layers_.size()) x = ReluDropout(x, dropout);
+    }
+    return x;
+  }
+
+  Objective objective_;
   double dropout_;
+  std::string last_;
   std::vector<Linear> layers_;
 };
 

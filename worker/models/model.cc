@@ -1,6 +1,7 @@
 #include "worker/models/model.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <cmath>
 
@@ -59,6 +60,21 @@ LossSums ClassificationSums(const at::Tensor& logits, const at::Tensor& labels) 
 
 LossSums RegressionSums(const at::Tensor& predictions, const at::Tensor& targets) {
   return {.loss = at::mse_loss(predictions, targets, at::Reduction::Sum), .count = targets.size(0)};
+}
+
+LossSums DenoisingSums(const at::Tensor& predictions, const at::Tensor& clean) {
+  return {.loss = at::mse_loss(predictions, clean, at::Reduction::Sum) / clean.size(1), .count = clean.size(0)};
+}
+
+int64_t OutputWidth(const ModelShape& shape) {
+  if (shape.objective == Objective::kRegression) return 1;
+  return shape.objective == Objective::kDenoising ? shape.features : shape.classes;
+}
+
+LossSums OutputSums(Objective objective, const at::Tensor& output, const Batch& batch) {
+  if (objective == Objective::kRegression) return RegressionSums(output.squeeze(1), batch.numbers);
+  if (objective == Objective::kDenoising) return DenoisingSums(output, batch.clean);
+  return ClassificationSums(output, batch.classes);
 }
 
 }  // namespace ddp

@@ -64,9 +64,12 @@ class Model {
   // Prefixes of parameters that belong to one objective only ("head."): when weights come from a job with another
   // objective, these start fresh.
   virtual std::vector<std::string> TaskPrefixes() const { return {}; }
+  // Our name for a tensor of a weights file that another program wrote: the name itself, another one where programs
+  // differ, or "" for a tensor that is known and not needed. Two tensors with one name (tied weights) must be equal.
+  virtual std::string NameOf(const std::string& name_in_file) const { return name_in_file; }
 
-  // A forward pass without a loss, for comparisons: logits [n, classes], or [n, len, vocab] of a language model.
-  // Unimplemented: not defined.
+  // A forward pass without a loss or dropout, for comparisons: logits [n, classes], or [n, len, vocab] of a language
+  // model; of other objectives the output of the last layer. Unimplemented: not defined.
   virtual at::Tensor Logits(const Batch&) { return {}; }
 
   // In a fixed order; leaves that require gradients (unless frozen).
@@ -107,6 +110,13 @@ struct Linear {
 LossSums ClassificationSums(const at::Tensor& logits, const at::Tensor& labels);
 // Squared error, summed.
 LossSums RegressionSums(const at::Tensor& predictions, const at::Tensor& targets);
+// Squared error: of each sample the mean over its features, summed over the samples.
+LossSums DenoisingSums(const at::Tensor& predictions, const at::Tensor& clean);
+
+// For models with one output [n, OutputWidth] for classification (logits), regression (a number) or denoising (the
+// clean features).
+int64_t OutputWidth(const ModelShape& shape);
+LossSums OutputSums(Objective objective, const at::Tensor& output, const Batch& batch);
 
 }  // namespace ddp
 

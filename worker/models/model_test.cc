@@ -4,10 +4,12 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "worker/models/chunked_cross_entropy.h"
 #include "worker/models/dropout.h"
 #include "worker/models/registry.h"
 
@@ -126,6 +128,130 @@ TEST(Options, ErrorsNameThePathAndTheNearestName) {
   EXPECT_NE(message({{"dropout", "1"}}).find("below 1"), std::string::npos);
   EXPECT_NE(message({{"dim", "10"}, {"heads", "4"}}, "text-encoder").find("must divide dim"), std::string::npos);
   EXPECT_EQ(message({}, "resnet").find("training.model.name"), 0U);
+  // All models that are for people.
+  EXPECT_NE(message({}, "x").find("There are: text-encoder, gpt, convnet, resnet18, mlp"), std::string::npos);
+  EXPECT_EQ(message({}, "x").find("rig-"), std::string::npos);
+  EXPECT_NE(message({{"stem", "big"}}, "resnet18").find("training.model.options.stem: must be one of imagenet, small"),
+            std::string::npos);
+  // The features are no images.
+  for (const std::string name : {"convnet", "resnet18"}) {
+    EXPECT_EQ(message({}, name).find("training.data.image_shape: "), 0U) << name;
+  }
+}
+
+TEST(Options, ContextMustHoldTheTokens) {
+  const ModelShape shape{.objective = Objective::kClm, .vocab = 10, .max_tokens = 8};
+  const auto refused = MakeModel("gpt", {{"context", "7"}}, shape, 0);
+  EXPECT_EQ(std::string(refused.status().message()).find("training.model.options.context: 7"), 0U);
+  const ModelShape mlm{.objective = Objective::kMlm, .vocab = 10, .max_tokens = 8};
+  EXPECT_NE(std::string(MakeModel("gpt", {}, mlm, 0).status().message()).find("it can with clm, classification"),
+            std::string::npos);
+}
+
+// GPT-2's: 0.02, and what ends in the residual stream divided by the root of twice the layers. The standard deviation
+// of n samples has an error of std / sqrt(2 n); five of them.
+TEST(Gpt, InitialValues) {
+  auto model =
+      Make("gpt", {{"dim", "64"}, {"layers", "8"}}, {.objective = Objective::kClm, .vocab = 500, .max_tokens = 32});
+  for (const auto& [name, tensor] : model->parameters()) {
+    if (tensor.dim() == 1) {
+      EXPECT_TRUE(
+          tensor.eq(name.find("ln_") != std::string::npos && name.ends_with("weight") ? 1 : 0).all().item<bool>())
+          << name;
+      continue;
+    }
+    const double std = name.ends_with("c_proj.weight") ? 0.02 / 4 : 0.02;
+    const double error = 5 * std / std::sqrt(2.0 * static_cast<double>(tensor.numel()));
+    EXPECT_NEAR(tensor.detach().std().item<double>(), std, error) << name;
+  }
+}
+
+// A text of one token has nothing to predict: no loss, and gradients that are there and 0, since every rank must
+// reduce every parameter.
+TEST(Gpt, NothingToPredict) {
+  auto model =
+      Make("gpt", {{"dim", "8"}, {"layers", "1"}}, {.objective = Objective::kClm, .vocab = 20, .max_tokens = 4});
+  Batch batch;
+  batch.size = 2;
+  batch.tokens = at::tensor({5, 6}, at::kLong).view({2, 1});
+  batch.next = at::full({2, 1}, -100, at::kLong);
+  const LossSums sums = model->Loss(batch, true);
+  EXPECT_EQ(sums.count, 0);
+  EXPECT_EQ(sums.loss.item<double>(), 0);
+  sums.loss.backward();
+  for (const auto& [name, tensor] : model->parameters()) {
+    ASSERT_TRUE(tensor.grad().defined()) << name;
+    EXPECT_EQ(tensor.grad().abs().max().item<double>(), 0) << name;
+  }
+}
+
+// Against plain autograd, in one piece, in pieces that do not divide the rows, and with a factor from outside.
+TEST(ChunkedCrossEntropy, IsCrossEntropy) {
+  at::manual_seed(4);
+  const at::Tensor h = at::randn({10, 6}).set_requires_grad(true);
+  const at::Tensor weight = at::randn({17, 6}).set_requires_grad(true);
+  const at::Tensor targets = at::randint(17, {10}, at::kLong);
+  const LossSums right = ClassificationSums(at::linear(h, weight), targets);
+  (right.loss * 3).backward();
+  const at::Tensor h_grad = h.grad().clone();
+  const at::Tensor weight_grad = weight.grad().clone();
+  for (const int64_t chunk : {0, 1, 4, 10}) {
+    h.mutable_grad() = at::Tensor();
+    weight.mutable_grad() = at::Tensor();
+    const LossSums sums = ChunkedCrossEntropy(h, weight, targets, chunk);
+    EXPECT_NEAR(sums.loss.item<double>(), right.loss.item<double>(), 1e-4);
+    EXPECT_EQ(sums.correct.item<int64_t>(), right.correct.item<int64_t>());
+    EXPECT_EQ(sums.count, 10);
+    (sums.loss * 3).backward();
+    EXPECT_TRUE(at::allclose(h.grad(), h_grad, 1e-4, 1e-5)) << chunk;
+    EXPECT_TRUE(at::allclose(weight.grad(), weight_grad, 1e-4, 1e-5)) << chunk;
+  }
+}
+
+TEST(ChunkedCrossEntropy, FrozenWeightsAndEvaluation) {
+  const at::Tensor h = at::randn({3, 4}).set_requires_grad(true);
+  const at::Tensor weight = at::randn({5, 4});
+  const at::Tensor targets = at::tensor({0, 4, 2}, at::kLong);
+  ChunkedCrossEntropy(h, weight, targets).loss.backward();
+  EXPECT_TRUE(h.grad().defined());
+  at::NoGradGuard no_grad;
+  EXPECT_FALSE(ChunkedCrossEntropy(h, weight, targets).loss.requires_grad());
+}
+
+// Case A11: an image of 17x17 ends as 1x1, so a micro-batch of one has one value a channel in the last stage. torch
+// refuses that; here the running statistics stand in, and stay as they are.
+TEST(Resnet18, OneValueAChannelTakesTheRunningStatistics) {
+  auto model = Make("resnet18", {{"stem", "imagenet"}},
+                    {.features = 17 * 17, .classes = 3, .channels = 1, .height = 17, .width = 17});
+  Batch batch;
+  batch.size = 1;
+  batch.features = at::randn({1, 17 * 17});
+  batch.classes = at::tensor({1}, at::kLong);
+  const LossSums sums = model->Loss(batch, true);
+  sums.loss.backward();
+  EXPECT_TRUE(std::isfinite(sums.loss.item<double>()));
+  bool moved = false;
+  for (const auto& [name, buffer] : model->buffers()) {
+    EXPECT_TRUE(buffer.isfinite().all().item<bool>()) << name;
+    if (name == "bn1.running_mean") moved = buffer.ne(0).any().item<bool>();
+    if (name == "layer4.1.bn2.running_mean") {
+      EXPECT_TRUE(buffer.eq(0).all().item<bool>());
+    }
+    if (name == "layer4.1.bn2.running_var") {
+      EXPECT_TRUE(buffer.eq(1).all().item<bool>());
+    }
+  }
+  EXPECT_TRUE(moved);
+}
+
+TEST(Resnet18, TheStemFitsTheImage) {
+  const auto kernel = [](int64_t side) {
+    auto model =
+        Make("resnet18", {}, {.features = side * side, .classes = 2, .channels = 1, .height = side, .width = side});
+    return model->parameters()[0].second.size(2);
+  };
+  EXPECT_EQ(kernel(64), 3);
+  EXPECT_EQ(kernel(65), 7);
 }
 
 TEST(Dropout, KeepsTheRightShareScaledAndItsGradientUsesTheSameMask) {

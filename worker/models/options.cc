@@ -64,6 +64,17 @@ std::vector<int64_t> OptionReader::Integers(const std::string& name, std::vector
   return values;
 }
 
+std::string OptionReader::Choice(const std::string& name, const std::string& fallback,
+                                 const std::vector<std::string>& choices) {
+  const std::string* text = Find(name);
+  if (text == nullptr) return fallback;
+  if (std::find(choices.begin(), choices.end(), *text) == choices.end()) {
+    Refuse(name, absl::StrCat("must be one of ", absl::StrJoin(choices, ", "), ", is '", *text, "'"));
+    return fallback;
+  }
+  return *text;
+}
+
 absl::Status OptionReader::status() const {
   if (!error_.ok()) return error_;
   for (const auto& [name, value] : options_) {

@@ -21,6 +21,7 @@ class OptionReader {
   double Number(const std::string& name, double fallback, double low, double high_exclusive);
   // "256,128": each in [low, high].
   std::vector<int64_t> Integers(const std::string& name, std::vector<int64_t> fallback, int64_t low, int64_t high);
+  std::string Choice(const std::string& name, const std::string& fallback, const std::vector<std::string>& choices);
 
   absl::Status status() const;
 

@@ -19,15 +19,11 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const std::string& name,
                                                  const ModelShape& shape, uint64_t seed);
 absl::StatusOr<InputKind> ModelInput(const std::string& name);
 
-// One per model file; called by the registry only.
+// A model's file defines its maker, ModelResult MakeName(const ModelOptions&, const ModelShape&, const at::Generator&),
+// and registry.cc names it in its line. The maker draws initial weights from the generator; errors begin with the
+// field's path.
 using ModelResult = absl::StatusOr<std::unique_ptr<Model>>;
 using ModelOptions = std::map<std::string, std::string>;
-ModelResult MakeMlp(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
-ModelResult MakeTextEncoder(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
-ModelResult MakeRigZero(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
-ModelResult MakeRigIndex(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
-ModelResult MakeRigSeed(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
-ModelResult MakeRigDrift(const ModelOptions& options, const ModelShape& shape, const at::Generator& generator);
 
 }  // namespace ddp
 

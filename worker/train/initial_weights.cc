@@ -1,5 +1,6 @@
 #include "worker/train/initial_weights.h"
 
+#include <ATen/Functions.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -32,27 +33,53 @@ std::vector<TensorShape> ShapesOf(const Model& model) {
   return shapes;
 }
 
-std::vector<TensorShape> ShapesOf(const SafetensorsFile& file) {
+// The file's tensors by the model's names for them; several for tied weights.
+using Named = std::map<std::string, std::vector<const TensorInfo*>>;
+
+Named NamesOf(const SafetensorsFile& file, const Model& model) {
+  Named named;
+  for (const TensorInfo& info : file.tensors()) {
+    const std::string name = model.NameOf(info.name);
+    if (!name.empty()) named[name].push_back(&info);
+  }
+  return named;
+}
+
+std::vector<TensorShape> ShapesOf(const Named& named) {
   std::vector<TensorShape> shapes;
-  for (const TensorInfo& info : file.tensors()) shapes.push_back({info.name, info.shape});
+  for (const auto& [name, infos] : named) shapes.push_back({name, infos.front()->shape});
   return shapes;
 }
 
-absl::StatusOr<LoadPlan> PlanFor(const SafetensorsFile& file, const std::string& path,
-                                 const std::vector<std::string>& reinit, const Model& model) {
-  absl::StatusOr<LoadPlan> plan = PlanLoad(ShapesOf(model), ShapesOf(file), model.TaskPrefixes(), reinit);
-  if (!plan.ok()) {
-    return absl::Status(plan.status().code(),
-                        absl::StrCat("training.init_from: ", path, ": ", std::string(plan.status().message())));
-  }
+absl::Status Refusal(const std::string& path, const std::string& text) {
+  return absl::FailedPreconditionError(absl::StrCat("training.init_from: ", path, ": ", text));
+}
+
+absl::StatusOr<LoadPlan> PlanFor(const Named& named, const std::string& path, const std::vector<std::string>& reinit,
+                                 const Model& model) {
+  absl::StatusOr<LoadPlan> plan = PlanLoad(ShapesOf(model), ShapesOf(named), model.TaskPrefixes(), reinit);
+  if (!plan.ok()) return Refusal(path, std::string(plan.status().message()));
   for (const std::string& name : plan->load) {
-    const TensorInfo* info = file.Find(name);
-    if (info->dtype != "F32") {
-      return absl::FailedPreconditionError(absl::StrCat("training.init_from: ", path, ": tensor \"", name, "\" is ",
-                                                        info->dtype, "; only F32 can be loaded"));
+    for (const TensorInfo* info : named.at(name)) {
+      if (info->dtype != "F32") {
+        return Refusal(path, absl::StrCat("tensor \"", info->name, "\" is ", info->dtype, "; only F32 can be loaded"));
+      }
     }
   }
   return plan;
+}
+
+// Two tensors for one parameter must be equal: the model has them tied.
+absl::Status CheckTied(const SafetensorsFile& file, const std::string& path,
+                       const std::vector<const TensorInfo*>& infos, const at::Tensor& loaded) {
+  for (size_t i = 1; i < infos.size(); ++i) {
+    at::Tensor other = at::empty(infos[i]->shape);
+    DDP_RETURN_IF_ERROR(ReadInto(file, *infos[i], other));
+    if (other.equal(loaded.detach().cpu())) continue;
+    return Refusal(path, absl::StrCat("tensors \"", infos[0]->name, "\" and \"", infos[i]->name,
+                                      "\" differ, but the model has one tensor for both"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -111,10 +138,12 @@ absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::
                                             Model& model) {
   const std::string weights = WeightsFile(path);
   DDP_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(weights));
-  DDP_ASSIGN_OR_RETURN(LoadPlan plan, PlanFor(file, weights, reinit, model));
+  const Named named = NamesOf(file, model);
+  DDP_ASSIGN_OR_RETURN(LoadPlan plan, PlanFor(named, weights, reinit, model));
   for (const auto& [name, tensor] : model.state()) {
     if (std::find(plan.load.begin(), plan.load.end(), name) == plan.load.end()) continue;
-    DDP_RETURN_IF_ERROR(ReadInto(file, *file.Find(name), tensor));
+    DDP_RETURN_IF_ERROR(ReadInto(file, *named.at(name).front(), tensor));
+    DDP_RETURN_IF_ERROR(CheckTied(file, weights, named.at(name), tensor));
   }
   return plan;
 }
@@ -123,7 +152,7 @@ absl::StatusOr<LoadPlan> CheckInitialWeights(const std::string& path, const std:
                                              const Model& model) {
   const std::string weights = WeightsFile(path);
   DDP_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(weights));
-  return PlanFor(file, weights, reinit, model);
+  return PlanFor(NamesOf(file, model), weights, reinit, model);
 }
 
 }  // namespace ddp

@@ -31,7 +31,8 @@ absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const s
                                   const std::vector<std::string>& task_prefixes,
                                   const std::vector<std::string>& reinit);
 
-// Loads from a checkpoint folder (its model.safetensors) or a .safetensors file.
+// Loads parameters and buffers from a checkpoint folder (its model.safetensors) or a .safetensors file, by the names of
+// Model::NameOf.
 absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::vector<std::string>& reinit,
                                             Model& model);
 

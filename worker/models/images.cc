@@ -1,0 +1,25 @@
+#include "worker/models/images.h"
+
+#include <ATen/Functions.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace ddp {
+
+absl::Status RequireImages(const std::string& model, const ModelShape& shape) {
+  if (shape.channels > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "training.data.image_shape: ", model, " reads images, but a sample is a row of ", shape.features,
+      " numbers: say which image that is (CHANNELSxHEIGHTxWIDTH, as in 1x28x28), or choose the model mlp"));
+}
+
+at::Tensor AsImages(const at::Tensor& features, const ModelShape& shape) {
+  return features.view({features.size(0), shape.channels, shape.height, shape.width})
+      .contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
+  return at::conv2d(x, weight, bias, {stride, stride}, {weight.size(2) / 2, weight.size(3) / 2});
+}
+
+}  // namespace ddp
