@@ -7,6 +7,7 @@
 
 #include "server/manager/testing.h"
 #include "server/manager/watch.h"
+#include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
 
 namespace ddp {
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 void Play(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& events,
           std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>()) {
@@ -188,6 +190,57 @@ TEST(JobManagerTest, EventsSentAgainCountOnce) {
   const auto points = QueryMetrics(rig.store->reader(), query);
   ASSERT_EQ(points->columns_size(), 1);
   EXPECT_THAT(points->columns(0).step(), ElementsAre(1, 2, 3));
+}
+
+// "step min" of what a query gives.
+std::vector<std::pair<int64_t, double>> Histograms(Rig& rig, const std::string& id) {
+  v1::QueryHistogramsRequest query;
+  query.set_job_id(id);
+  const auto response = QueryHistograms(rig.store->reader(), query);
+  EXPECT_TRUE(response.ok()) << response.status();
+  std::vector<std::pair<int64_t, double>> found;
+  for (const v1::Histogram& histogram : response->histograms()) found.emplace_back(histogram.step(), histogram.min());
+  return found;
+}
+
+TEST(JobManagerTest, HistogramsAreStoredOnceAndBesideThePoints) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent both = Rig::Loss(3, 2);
+  *both.mutable_from_rank()->mutable_event()->mutable_metrics()->add_histograms() =
+      Rig::Histogram(3, 2, -2).from_rank().event().metrics().histograms(0);
+  Play(rig, id, {Rig::FirstStep(1), Rig::Histogram(2, 1, -1), both});
+  rig.Restart();
+  const auto session = std::make_shared<FakeSession>();
+  Play(rig, id, {Rig::Histogram(2, 1, -8), both, Rig::Histogram(4, 3, -3)}, session);
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_EQ(session->acked(), 4u);
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(1, -1.0), Pair(2, -2.0), Pair(3, -3.0)));
+  // The stream of points has one batch, without the histogram.
+  EXPECT_EQ(*rig.store->reader().LastChunk(id), 1u);
+  v1::MetricBatch stored;
+  ASSERT_TRUE(stored.ParseFromString(rig.store->reader().Chunks(id, 0, 9, 1)->at(0).batch));
+  EXPECT_EQ(stored.columns_size(), 1);
+  EXPECT_EQ(stored.histograms_size(), 0);
+}
+
+TEST(JobManagerTest, AResumedAttemptReplacesTheHistogramsAfterItsStart) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  Play(rig, id,
+       {Rig::FirstStep(1), Rig::Histogram(2, 10, -1), Rig::Saved(3, 10), Rig::Histogram(4, 20, -1),
+        Rig::Ended(5, v1::ATTEMPT_OUTCOME_FAILED, 20, 10)});
+  rig.End(id);
+  rig.clock.now += absl::Minutes(1);
+  rig.manager->Poll();
+  ASSERT_EQ(rig.Hello(id).attempt(), 2);
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0), Pair(20, -1.0)));
+  Play(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 11)});
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0)));
+  Play(rig, id, {Rig::Histogram(3, 20, -2)});
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0), Pair(20, -2.0)));
 }
 
 TEST(JobManagerTest, ADaemonThatWasAwayReadsTheFiles) {

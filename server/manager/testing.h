@@ -162,6 +162,17 @@ class Rig {
     column.add_value(static_cast<double>(step));
     return event;
   }
+  // A histogram without points beside it.
+  static v1::RunnerEvent Histogram(uint64_t seq, int64_t step, double min) {
+    v1::RunnerEvent event = Event(seq);
+    v1::Histogram& histogram = *event.mutable_from_rank()->mutable_event()->mutable_metrics()->add_histograms();
+    histogram.set_series("grad/w");
+    histogram.set_step(step);
+    histogram.set_min(min);
+    histogram.set_max(9);
+    histogram.add_counts(7);
+    return event;
+  }
   static v1::RunnerEvent Ended(uint64_t seq, v1::AttemptOutcome outcome, int64_t step, int64_t saved) {
     v1::RunnerEvent event = Event(seq);
     event.mutable_ended()->set_outcome(outcome);
