@@ -67,6 +67,7 @@ int Run(int argc, char** argv) {
   AddSteer(app, globals);
   AddLogs(app, globals);
   AddMetrics(app, globals);
+  AddHistograms(app, globals);
   AddDaemon(app, globals);
   try {
     app.parse(argc, argv);

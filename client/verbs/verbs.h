@@ -28,6 +28,7 @@ void AddWatch(CLI::App& app, Globals& globals);  // watch, wait
 void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delete
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
+void AddHistograms(CLI::App& app, Globals& globals);
 void AddDaemon(CLI::App& app, Globals& globals);  // daemon start, stop, status; version
 
 // Throws ErrorOf(status) unless it is OK.

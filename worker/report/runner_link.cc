@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/exit_codes.h"
@@ -17,8 +18,21 @@ namespace ddp {
 namespace {
 
 constexpr std::chrono::milliseconds kBatchAge{10};
+// An event travels as one gRPC message of at most 16 MiB. A histogram is some 700 bytes at most, with a name of usual
+// length, and a model has a few hundred tensors.
+constexpr size_t kHistogramsPerEvent = 1000;
 
 double UnixNow() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+void FillHistogram(const HistogramReport& from, double time, v1::Histogram* to) {
+  to->set_series(from.series);
+  to->set_step(from.step);
+  to->set_time(time);
+  to->set_min(from.min);
+  to->set_max(from.max);
+  to->mutable_counts()->Add(from.counts.begin(), from.counts.end());
+  to->set_non_finite(from.non_finite);
+}
 
 void FillProgress(const ProgressReport& from, v1::Progress* to) {
   to->set_step(from.step);
@@ -85,9 +99,11 @@ void RunnerLink::FlushLoop() {
 void RunnerLink::SendPoints() {
   std::lock_guard send_lock(send_mutex_);
   v1::WorkerEvent event;
+  std::vector<TimedHistogram> histograms;
   {
     std::lock_guard lock(points_mutex_);
     if (!has_points_) return;
+    histograms.swap(histograms_);
     for (Column& column : columns_) {
       if (column.steps.empty()) continue;
       v1::MetricColumn* out = event.mutable_metrics()->add_columns();
@@ -102,6 +118,13 @@ void RunnerLink::SendPoints() {
     has_points_ = false;
   }
   // A failed write means that the runner is gone; the listener ends the process.
+  for (size_t i = 0; i < histograms.size(); ++i) {
+    if (i > 0 && i % kHistogramsPerEvent == 0) {
+      WriteFrame(fd_, event.SerializeAsString()).IgnoreError();
+      event.Clear();
+    }
+    FillHistogram(histograms[i].report, histograms[i].time, event.mutable_metrics()->add_histograms());
+  }
   WriteFrame(fd_, event.SerializeAsString()).IgnoreError();
 }
 
@@ -185,6 +208,18 @@ void RunnerLink::Metric(int series, int64_t step, double value) {
     column.steps.push_back(step);
     column.times.push_back(now);
     column.values.push_back(value);
+    wake = !has_points_;
+    has_points_ = true;
+  }
+  if (wake) points_waiting_.notify_one();
+}
+
+void RunnerLink::Histogram(HistogramReport histogram) {
+  const double now = UnixNow();
+  bool wake = false;
+  {
+    std::lock_guard lock(points_mutex_);
+    histograms_.push_back({now, std::move(histogram)});
     wake = !has_points_;
     has_points_ = true;
   }

@@ -2,6 +2,7 @@
 #ifndef DDP_WORKER_REPORT_RUNNER_LINK_H_
 #define DDP_WORKER_REPORT_RUNNER_LINK_H_
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -31,8 +32,21 @@ struct ProgressReport {
   std::optional<double> valid_accuracy;
 };
 
-// Reports never block the caller on the runner's reading except when 1 MiB of them is waiting. Metric points leave in
-// batches at most 10 ms old; every other report is sent at once, after the points before it. Thread-safe.
+// How the finite values of one tensor are spread. The range from min to max is cut into equal bins; max falls into the
+// last one. min and max are equal when all values are.
+struct HistogramReport {
+  static constexpr int kBins = 64;
+  std::string series;  // "param/NAME" or "grad/NAME"
+  int64_t step = 0;    // optimizer steps done
+  double min = 0;
+  double max = 0;
+  std::array<int64_t, kBins> counts{};
+  int64_t non_finite = 0;
+};
+
+// Reports never block the caller on the runner's reading except when 1 MiB of them is waiting. Metric points and
+// histograms leave in batches at most 10 ms old; every other report is sent at once, after the points before it.
+// Thread-safe.
 class RunnerLink {
  public:
   // Takes the descriptor, reads the first command (the start) and begins to listen for stop requests. When the runner
@@ -55,6 +69,8 @@ class RunnerLink {
   int SeriesIndex(const std::string& name);
   // step: optimizer steps done. The time is taken here.
   void Metric(int series, int64_t step, double value);
+  // The time is taken here.
+  void Histogram(HistogramReport histogram);
 
  private:
   explicit RunnerLink(int fd) : fd_(fd) {}
@@ -63,6 +79,10 @@ class RunnerLink {
     std::vector<int64_t> steps;
     std::vector<double> times;
     std::vector<double> values;
+  };
+  struct TimedHistogram {
+    double time = 0;
+    HistogramReport report;
   };
   void ListenForStop();
   void FlushLoop();
@@ -75,7 +95,8 @@ class RunnerLink {
   std::mutex points_mutex_;
   std::condition_variable points_waiting_;
   std::vector<Column> columns_;
-  bool has_points_ = false;
+  std::vector<TimedHistogram> histograms_;
+  bool has_points_ = false;  // or histograms
   bool closing_ = false;
   std::thread listener_;
   std::thread flusher_;
