@@ -91,6 +91,12 @@ TEST(SpecBuilderTest, Errors) {
   EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":1: tags: must be a list");
   WriteFile("a: [\n");
   EXPECT_THAT(ErrorOf({.file = wrong}), HasSubstr(wrong + ":"));
+  WriteFile("name: x\n? [a, b]\n: 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":2: the name of a field must be one word");
+  WriteFile("~: 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":1: the name of a field must be one word");
+  WriteFile("training:\n  model:\n    options:\n      ? {a: 1}\n      : 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":4: the name of a field must be one word");
   EXPECT_THAT(ErrorOf({.file = "/nowhere.yaml"}), HasSubstr("/nowhere.yaml"));
 }
 

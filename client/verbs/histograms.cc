@@ -2,12 +2,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "client/histogram_text.h"
 #include "client/verbs/verbs.h"
-#include "common/text.h"
 
 namespace ddp {
 
@@ -41,11 +39,11 @@ void RunHistograms(const HistogramFlags& flags, const Globals& globals) {
     if (Wanted(flags, histogram.series())) found.add_histograms()->Swap(&histogram);
   }
   if (found.histograms().empty() && newest.histograms().empty()) {
-    std::cerr << "there are no histograms" << (flags.step > 0 ? absl::StrCat(" up to step ", flags.step) : "")
-              << "; a job has them with --watch-every N\n";
+    Say(absl::StrCat("there are no histograms",
+                     flags.step > 0 ? absl::StrCat(" up to step ", flags.step) : std::string(),
+                     "; a job has them with --watch-every N\n"));
   } else if (found.histograms().empty()) {
-    throw ExitError(kNotFound, "--series: no series matches; the first of them is " +
-                                   EscapeControls(newest.histograms(0).series()));
+    throw ExitError(kNotFound, "--series: no series matches; the first of them is " + newest.histograms(0).series());
   }
   if (flags.max_steps > 1 && !found.histograms().empty()) {
     request.set_max_steps(flags.max_steps);

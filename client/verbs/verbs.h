@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/exit_codes.h"
 #include "client/output.h"
+#include "client/print.h"
 #include "proto/job_state.h"
 
 namespace ddp {
@@ -46,9 +47,6 @@ Response Call(const Connection& connection, Stub& stub,
   Check((stub.*method)(context.get(), request, &response));
   return response;
 }
-
-// Writes to standard output; a reader that has gone (`| head`) ends the program quietly.
-void Print(const std::string& text);
 
 struct WatchOptions {
   bool talk = true;                                   // draw progress and events on standard error
