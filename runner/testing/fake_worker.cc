@@ -5,6 +5,7 @@
 //   exit N           exits with N                         kill       SIGKILL to itself
 //   fail TEXT        reports a retryable failure          crash-after-finish   reports the end and dies by SIGSEGV
 //   wait-stop        waits for a stop request             hang       waits for ever, deaf to SIGTERM
+//   notice TEXT      reports a notice                     print TEXT prints a line to standard error
 //   fork             leaves a grandchild in a session of its own
 //   say-finished     reports the end and goes on with the script
 //   hist N           reports histograms of step N: grad/w (counts 1 to 64 from -1 to 1) and param/b (all of 3 values
@@ -140,6 +141,13 @@ struct Player {
       event.mutable_failure()->set_message(text);
       event.mutable_failure()->set_retryable(true);
       Send(event);
+    } else if (word == "notice") {
+      rest >> *event.mutable_notice()->mutable_text();
+      Send(event);
+    } else if (word == "print") {
+      std::string text;
+      rest >> text;
+      std::cerr << text << "\n";
     } else if (word == "wait-stop") {
       while (!StopArrived(1000)) {
       }
