@@ -77,6 +77,8 @@ class YamlReader {
     if (!node.IsMap()) Refuse(node, name, "must be a map of options");
     for (const auto& item : node) {
       if (!item.second.IsScalar()) Refuse(item.second, name, "must be one value");
+      if (!IsValidUtf8(Key(item.first)) || !IsValidUtf8(item.second.Scalar()))
+        Refuse(item.second, name, "must be UTF-8");
       (*model.mutable_options())[Key(item.first)] = item.second.Scalar();
     }
   }

@@ -87,6 +87,9 @@ TEST(SpecBuilderTest, Errors) {
   EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":3: epochs: must be a whole number, got \"many\"");
   WriteFile("name: x\nnam: y\n");
   EXPECT_THAT(ErrorOf({.file = wrong}), HasSubstr(wrong + ":2: unknown field \"nam\"; did you mean \"name\"?"));
+  WriteFile("training:\n  model:\n    options:\n      a: \"\xFF\"\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":4: options: must be UTF-8");
+  EXPECT_EQ(ErrorOf({.flag_values = {{"--model-option", {"a=\xFF"}}}}), "--model-option: must be UTF-8");
   WriteFile("tags: x\n");
   EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":1: tags: must be a list");
   WriteFile("a: [\n");

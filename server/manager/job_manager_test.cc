@@ -315,6 +315,61 @@ TEST(JobManagerTest, Parents) {
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Submit(request).status));
 }
 
+TEST(JobManagerTest, ACheckpointFolderIsAParentLikeAJob) {
+  Rig rig;
+  const std::string folder = rig.home + "/elsewhere";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  v1::Training& parent = *rig.checker.parent.mutable_parent();
+  parent.mutable_model()->set_name("mlp");
+  (*parent.mutable_model()->mutable_options())["hidden"] = "8";
+  (*parent.mutable_model()->mutable_options())["dropout"] = "0.5";
+  parent.mutable_data()->set_max_tokens(77);
+  v1::SubmitJobRequest request = Rig::Request();
+  v1::Training& training = *request.mutable_spec()->mutable_training();
+  training.set_mode(v1::MODE_FINETUNE);
+  training.set_init_from(folder);
+  (*training.mutable_model()->mutable_options())["dropout"] = "0";
+  const SubmitResult child = rig.manager->Submit(request);
+  ASSERT_TRUE(child.status.ok()) << child.status;
+  ASSERT_EQ(rig.checker.requests.size(), 2u);
+  EXPECT_TRUE(rig.checker.requests[0].parent_only());
+  EXPECT_EQ(rig.checker.requests[0].init_path(), folder);
+  EXPECT_FALSE(rig.checker.requests[1].parent_only());
+  const v1::Training& taken = child.response.job().spec().training();
+  EXPECT_EQ(taken.model().name(), "mlp");
+  EXPECT_EQ(taken.model().options().at("hidden"), "8");
+  EXPECT_EQ(taken.model().options().at("dropout"), "0");  // the child's own word
+  EXPECT_EQ(taken.data().max_tokens(), 77);
+  EXPECT_EQ(child.response.job().parent_id(), "");
+
+  // Who names the model and the length needs no description, and gets nothing from the parent.
+  training.mutable_model()->set_name("mlp");
+  training.mutable_data()->set_max_tokens(5);
+  rig.checker.requests.clear();
+  const SubmitResult own = rig.manager->Submit(request);
+  EXPECT_EQ(rig.checker.requests.size(), 1u);
+  EXPECT_FALSE(own.response.job().spec().training().model().options().contains("hidden"));
+  // Nor does a file of weights, which has none.
+  training.mutable_model()->clear_name();
+  training.set_init_from("/weights.safetensors");
+  rig.checker.requests.clear();
+  EXPECT_TRUE(rig.manager->Submit(request).status.ok());
+  EXPECT_EQ(rig.checker.requests.size(), 1u);
+}
+
+TEST(JobManagerTest, AFolderThatIsNoCheckpointIsRefused) {
+  Rig rig;
+  v1::FieldViolation& violation = *rig.checker.parent.add_violations();
+  violation.set_field("training.init_from");
+  violation.set_description("no state.json");
+  v1::SubmitJobRequest request = Rig::Request();
+  request.mutable_spec()->mutable_training()->set_mode(v1::MODE_FINETUNE);
+  request.mutable_spec()->mutable_training()->set_init_from(rig.home);
+  const SubmitResult refused = rig.manager->Submit(request);
+  ASSERT_EQ(refused.violations.size(), 1u);
+  EXPECT_EQ(refused.violations[0].field(), "training.init_from");
+}
+
 TEST(JobManagerTest, IdsAndPrefixes) {
   Rig rig;
   const std::string id = rig.Submit();

@@ -41,9 +41,10 @@ class FakeChecker final : public SpecChecker {
  public:
   absl::StatusOr<v1::CheckResult> Check(const v1::CheckRequest& request) override {
     requests.push_back(request);
-    return result;
+    return request.parent_only() ? parent : result;
   }
   v1::CheckResult result;
+  v1::CheckResult parent;  // the answer to parent_only
   std::vector<v1::CheckRequest> requests;
 };
 
