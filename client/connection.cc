@@ -1,12 +1,11 @@
 #include "client/connection.h"
 
-#include <iostream>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/daemon_process.h"
 #include "client/exit_codes.h"
+#include "client/print.h"
 #include "common/files.h"
 
 namespace ddp {
@@ -32,7 +31,7 @@ std::string ReadAddress(const ConnectionOptions& options) {
 
 }  // namespace
 
-Connection::Connection(const ConnectionOptions& options, const std::string& address) : token_(ReadToken(options)) {
+Connection::Connection(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -53,12 +52,22 @@ std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration deadline
   return context;
 }
 
+bool Connection::Connect(absl::Duration timeout) {
+  const auto end = absl::ToChronoTime(absl::Now() + timeout);
+  grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY && state != GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    if (!channel_->WaitForStateChange(state, end)) return false;
+    state = channel_->GetState(/*try_to_connect=*/true);
+  }
+  return state == GRPC_CHANNEL_READY;
+}
+
 std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
   const std::string address = ReadAddress(options);
   if (address.empty()) return nullptr;
-  std::unique_ptr<Connection> connection(new Connection(options, address));
-  // A killed daemon leaves its address behind; nobody listens there (or, after a reboot, somebody else).
-  if (!connection->channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(2)))) return nullptr;
+  std::unique_ptr<Connection> connection(new Connection(address));
+  if (!connection->Connect(absl::Seconds(2))) return nullptr;
+  connection->token_ = ReadToken(options);
   return connection;
 }
 
@@ -69,13 +78,10 @@ Connection Connection::Open(const ConnectionOptions& options) {
     throw ExitError(kNoDaemon, absl::StrCat("no daemon runs with the home ", options.home,
                                             "; start one with: ddpctl daemon start"));
   }
-  StartDaemon(options.home);
-  std::cerr << "no daemon was running; started one (home " << options.home << ")\n";
-  for (const absl::Time end = absl::Now() + absl::Seconds(5); absl::Now() < end;) {
-    if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
-  }
-  throw ExitError(kNoDaemon,
-                  absl::StrCat("the daemon was started, but does not answer; see ", options.home, "/ddpd.log"));
+  std::unique_ptr<Connection> started;
+  StartDaemon(options.home, [&] { return (started = Find(options)) != nullptr; });
+  Say(absl::StrCat("no daemon was running; started one (home ", options.home, ")\n"));
+  return std::move(*started);
 }
 
 }  // namespace ddp

@@ -42,7 +42,10 @@ class Connection {
   v1::SystemService::Stub& system() { return *system_; }
 
  private:
-  Connection(const ConnectionOptions& options, const std::string& address);
+  explicit Connection(const std::string& address);
+  // False: refused, or nothing that speaks gRPC within the timeout. A killed daemon leaves its address behind, and
+  // nobody listens there (or, after a reboot, somebody else): a refusal is believed at once.
+  bool Connect(absl::Duration timeout);
 
   std::string token_;
   std::shared_ptr<grpc::Channel> channel_;

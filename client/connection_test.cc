@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <filesystem>
 
+#include "absl/time/clock.h"
 #include "client/exit_codes.h"
 #include "common/files.h"
 
@@ -71,7 +74,24 @@ TEST_F(ConnectionTest, NoDaemon) {
   server_->Shutdown();
   server_.reset();
   ASSERT_TRUE(WriteFileAtomic(home_ + "/address", address_ + "\n").ok());
+  const absl::Time before = absl::Now();
   EXPECT_EQ(Connection::Find({.home = home_}), nullptr);
+  EXPECT_LT(absl::Now() - before, absl::Seconds(1));  // refused at once; nothing is waited for
+  // Nor does a token that went with it matter.
+  std::filesystem::remove(home_ + "/token");
+  EXPECT_EQ(Connection::Find({.home = home_}), nullptr);
+}
+
+TEST_F(ConnectionTest, SomebodyElseOnTheAddress) {
+  // Accepts, and says nothing.
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 5), 0);
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string text = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  EXPECT_EQ(Connection::Find({.home = home_, .address = text}), nullptr);
 }
 
 TEST_F(ConnectionTest, MissingToken) {

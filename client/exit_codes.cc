@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/spec_builder.h"
-#include "common/text.h"
 
 namespace ddp {
 
@@ -32,7 +31,7 @@ ExitError ErrorOf(const grpc::Status& status) {
                       flag.empty() ? "" : ")", ": ", violation.description());
     }
   }
-  if (text.empty()) text = EscapeControls(status.error_message());
+  if (text.empty()) text = status.error_message();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) text = absl::StrCat("the daemon does not answer: ", text);
   return {CodeOf(status.error_code()), text};
 }

@@ -21,7 +21,8 @@ enum ExitCode : int {
   kDetached = 130,
 };
 
-// Ends the program with the code and the message (one or more lines, without the program's name).
+// Ends the program with the code and the message: one or more lines, without the program's name, and not escaped (Say
+// does that).
 struct ExitError : std::runtime_error {
   ExitError(ExitCode code, const std::string& message) : std::runtime_error(message), code(code) {}
   ExitCode code;

@@ -1,10 +1,7 @@
 // ddpctl.
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "client/verbs/verbs.h"
@@ -12,10 +9,6 @@
 #include "common/text.h"
 
 namespace ddp {
-
-void Print(const std::string& text) {
-  if (const absl::Status status = WriteAll(STDOUT_FILENO, text); !status.ok()) _exit(kOk);
-}
 
 namespace {
 
@@ -67,6 +60,7 @@ int Run(int argc, char** argv) {
   AddSteer(app, globals);
   AddLogs(app, globals);
   AddMetrics(app, globals);
+  AddHistograms(app, globals);
   AddCheckpoints(app, globals);
   AddDaemon(app, globals);
   try {
@@ -79,13 +73,17 @@ int Run(int argc, char** argv) {
       text = absl::StrCat("unknown verb \"", EscapeControls(unknown[0]), "\"",
                           near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
     }
-    std::cerr << "ddpctl: " << text << "\nSee: ddpctl --help, ddpctl VERB --help\n";
+    Say(absl::StrCat("ddpctl: ", text, "\nSee: ddpctl --help, ddpctl VERB --help\n"));
     return kUsage;
   } catch (const ExitError& e) {
     std::string text = e.what();
     for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) text.replace(at, 1, "\nddpctl: "), at += 9;
-    std::cerr << (e.code == kDetached ? "" : "ddpctl: ") << text << "\n";
+    Say(absl::StrCat(e.code == kDetached ? "" : "ddpctl: ", text, "\n"));
     return e.code;
+  } catch (const std::exception& e) {
+    // As when the working folder has been deleted.
+    Say(absl::StrCat("ddpctl: ", e.what(), "\n"));
+    return kRefused;
   }
   return globals.exit_code;
 }

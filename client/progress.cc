@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/columns.h"
 #include "common/text.h"
 #include "proto/job_state.h"
 
@@ -51,10 +52,10 @@ std::string ProgressLine(const v1::Job& job, int width) {
   }
   std::string line;
   for (const std::string& part : parts) {
-    if (!line.empty() && line.size() + 1 + part.size() > static_cast<size_t>(width)) break;
+    if (!line.empty() && Columns(line) + 1 + Columns(part) > width) break;
     absl::StrAppend(&line, line.empty() ? "" : " ", part);
   }
-  return line.substr(0, static_cast<size_t>(width));
+  return std::string(CutColumns(line, width));
 }
 
 std::string EpochLine(const v1::Progress& progress, int finished_epoch) {

@@ -38,6 +38,16 @@ TEST(ProgressTest, NeverWiderThanTheTerminal) {
   EXPECT_EQ(ProgressLine(Running(), 20), "RUNNING epoch 2/9");
 }
 
+TEST(ProgressTest, AReasonIsCutBetweenCharactersAndByItsColumns) {
+  v1::Job job;
+  job.set_state(v1::JOB_STATE_QUEUED);
+  job.set_state_reason("für");
+  EXPECT_EQ(ProgressLine(job, 10), "QUEUED für");  // 10 columns, 11 bytes
+  job.set_state_reason("数据数据");
+  EXPECT_EQ(ProgressLine(job, 15), "QUEUED 数据数据");
+  EXPECT_EQ(ProgressLine(job, 14), "QUEUED");  // does not fit
+}
+
 TEST(ProgressTest, BeforeTheFirstStep) {
   v1::Job job;
   job.set_state(v1::JOB_STATE_QUEUED);

@@ -44,9 +44,13 @@ class YamlReader {
     throw ExitError(kUsage, absl::StrCat(file_, ":", node.Mark().line + 1, ": ", name, name.empty() ? "" : ": ", text));
   }
 
+  std::string Key(const YAML::Node& node) const {
+    if (!node.IsScalar()) Refuse(node, "", "the name of a field must be one word");
+    return node.Scalar();
+  }
   void ReadMap(const YAML::Node& node, Message& message) const {
     for (const auto& item : node) {
-      const auto name = item.first.as<std::string>();
+      const std::string name = Key(item.first);
       const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
       if (field == nullptr) Refuse(item.first, "", std::string(UnknownField(message, name).message()));
       if (item.second.IsNull()) continue;
@@ -73,7 +77,9 @@ class YamlReader {
     if (!node.IsMap()) Refuse(node, name, "must be a map of options");
     for (const auto& item : node) {
       if (!item.second.IsScalar()) Refuse(item.second, name, "must be one value");
-      (*model.mutable_options())[item.first.as<std::string>()] = item.second.Scalar();
+      if (!IsValidUtf8(Key(item.first)) || !IsValidUtf8(item.second.Scalar()))
+        Refuse(item.second, name, "must be UTF-8");
+      (*model.mutable_options())[Key(item.first)] = item.second.Scalar();
     }
   }
 
@@ -134,7 +140,8 @@ const std::vector<SpecFlag>& SpecFlags() {
   static const std::vector<SpecFlag> kFlags{
       {"--mode", "training.mode", "pretrain or finetune", false},
       {"--objective", "training.objective",
-       "mlm, clm, embedding or denoising to pretrain; classification or regression to finetune; default: what fits", false},
+       "mlm, clm, embedding or denoising to pretrain; classification or regression to finetune; default: what fits",
+       false},
       {"--data", "training.data.source",
        "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a file: see docs/data.md", false},
       {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false},
@@ -149,8 +156,10 @@ const std::vector<SpecFlag>& SpecFlags() {
       {"--valid-labels", "training.data.valid_labels", "The same for the file of --valid", false},
       {"--image-shape", "training.data.image_shape", "CxHxW of the rows of tables or flat arrays", false},
       {"--token-type", "training.data.token_type", "uint16 (default) or uint32, of raw token files", false},
-      {"--max-tokens", "training.data.max_tokens", "Texts are cut to, token files read in windows of this many (32)", false},
-      {"--model", "training.model.name", "text-encoder, gpt, convnet, resnet18 or mlp; default: what fits the data", false},
+      {"--max-tokens", "training.data.max_tokens", "Texts are cut to, token files read in windows of this many (32)",
+       false},
+      {"--model", "training.model.name", "text-encoder, gpt, convnet, resnet18 or mlp; default: what fits the data",
+       false},
       {"--model-option", "training.model.options", "NAME=VALUE, see docs/models.md; repeatable", true},
       {"--init-from", "training.init_from", "JOB, JOB@best, JOB@STEP, or a checkpoint folder or .safetensors file",
        false},

@@ -87,10 +87,19 @@ TEST(SpecBuilderTest, Errors) {
   EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":3: epochs: must be a whole number, got \"many\"");
   WriteFile("name: x\nnam: y\n");
   EXPECT_THAT(ErrorOf({.file = wrong}), HasSubstr(wrong + ":2: unknown field \"nam\"; did you mean \"name\"?"));
+  WriteFile("training:\n  model:\n    options:\n      a: \"\xFF\"\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":4: options: must be UTF-8");
+  EXPECT_EQ(ErrorOf({.flag_values = {{"--model-option", {"a=\xFF"}}}}), "--model-option: must be UTF-8");
   WriteFile("tags: x\n");
   EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":1: tags: must be a list");
   WriteFile("a: [\n");
   EXPECT_THAT(ErrorOf({.file = wrong}), HasSubstr(wrong + ":"));
+  WriteFile("name: x\n? [a, b]\n: 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":2: the name of a field must be one word");
+  WriteFile("~: 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":1: the name of a field must be one word");
+  WriteFile("training:\n  model:\n    options:\n      ? {a: 1}\n      : 1\n");
+  EXPECT_EQ(ErrorOf({.file = wrong}), wrong + ":4: the name of a field must be one word");
   EXPECT_THAT(ErrorOf({.file = "/nowhere.yaml"}), HasSubstr("/nowhere.yaml"));
 }
 

@@ -120,6 +120,7 @@ absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::str
       if (i + 1 >= parts.size())
         return absl::InvalidArgumentError("needs a name behind it, as in training.model.options.dim");
       const std::string key = absl::StrJoin(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(), ".");
+      if (!IsValidUtf8(key) || !IsValidUtf8(text)) return absl::InvalidArgumentError("must be UTF-8");
       // The only map of a JobSpec is one of strings.
       (*static_cast<v1::Model*>(message)->mutable_options())[key] = text;
       return absl::OkStatus();

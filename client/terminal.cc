@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/files.h"
+#include "common/text.h"
 
 namespace ddp {
 
@@ -24,7 +25,17 @@ bool IsTerminal(int fd) {
 }
 }  // namespace
 
-Terminal::Terminal(int fd) : fd_(fd), is_terminal_(IsTerminal(fd)) {}
+Terminal::Terminal(int fd) : fd_(fd), is_terminal_(IsTerminal(fd)), thread_([this] { DrawWhenDue(); }) {}
+
+Terminal::~Terminal() {
+  ClearLive();
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
 
 int Terminal::width() const {
   winsize size{};
@@ -39,28 +50,52 @@ void Terminal::Write(const std::string& text) const {
 }
 
 void Terminal::Print(const std::string& line) {
+  const std::string safe = EscapeForTerminal(line);
   std::lock_guard lock(mutex_);
-  Write(live_.empty() ? line + "\n" : absl::StrCat(kEraseLine, line, "\n", live_));
+  if (!is_terminal_ || live_.empty()) {
+    Write(safe + "\n");
+    return;
+  }
+  Write(absl::StrCat(kEraseLine, safe, "\n", live_));
+  waits_ = false;
 }
 
 void Terminal::Live(const std::string& line) {
-  std::lock_guard lock(mutex_);
-  const absl::Time now = absl::Now();
-  if (now - drawn_ < (is_terminal_ ? kRedraw : kPlain)) return;
-  drawn_ = now;
-  if (!is_terminal_) {
-    Write(line + "\n");
-    return;
+  {
+    std::lock_guard lock(mutex_);
+    live_ = EscapeControls(line);
+    waits_ = true;
+    if (absl::Now() >= Due()) DrawLive();
   }
-  live_ = line;
-  Write(kEraseLine + line);
+  changed_.notify_one();
+}
+
+absl::Time Terminal::Due() const { return drawn_ + (is_terminal_ ? kRedraw : kPlain); }
+
+void Terminal::DrawLive() {
+  Write(is_terminal_ ? kEraseLine + live_ : live_ + "\n");
+  drawn_ = absl::Now();
+  waits_ = false;
 }
 
 void Terminal::ClearLive() {
   std::lock_guard lock(mutex_);
-  if (live_.empty()) return;
-  Write(kEraseLine);
+  if (is_terminal_ && !live_.empty()) Write(kEraseLine);
   live_.clear();
+  waits_ = false;
+}
+
+void Terminal::DrawWhenDue() {
+  std::unique_lock lock(mutex_);
+  while (!closing_) {
+    if (!waits_) {
+      changed_.wait(lock);
+    } else if (const absl::Duration left = Due() - absl::Now(); left > absl::ZeroDuration()) {
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(left));
+    } else {
+      DrawLive();
+    }
+  }
 }
 
 }  // namespace ddp

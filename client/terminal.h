@@ -2,8 +2,10 @@
 #ifndef DDP_CLIENT_TERMINAL_H_
 #define DDP_CLIENT_TERMINAL_H_
 
+#include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
@@ -11,12 +13,13 @@
 namespace ddp {
 
 // On a terminal the live line is redrawn at the bottom, at most 10 times a second, and every other line is put above it
-// in the same write, so that the two never mix. Without a terminal there are no escape codes, and the live line is
-// printed as a plain one every few seconds.
+// in the same write, so that the two never mix. What comes too soon after the last drawing is drawn as soon as it is
+// due, unless something newer comes first: the newest state never stays hidden. Without a terminal there are no escape
+// codes, and the live line is printed as a plain one every few seconds. Control characters are escaped.
 class Terminal {
  public:
   explicit Terminal(int fd);
-  ~Terminal() { ClearLive(); }
+  ~Terminal();
 
   int width() const;
   void Print(const std::string& line);
@@ -25,12 +28,19 @@ class Terminal {
 
  private:
   void Write(const std::string& text) const;
+  absl::Time Due() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DrawLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DrawWhenDue();
 
   const int fd_;
   const bool is_terminal_;
   std::mutex mutex_;
-  std::string live_ ABSL_GUARDED_BY(mutex_);  // what is drawn now; "": nothing
+  std::condition_variable changed_;
+  std::string live_ ABSL_GUARDED_BY(mutex_);    // the newest; "": none
+  bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // live_ has not been drawn yet
   absl::Time drawn_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // the last member: it uses the others
 };
 
 }  // namespace ddp

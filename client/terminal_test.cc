@@ -1,52 +1,62 @@
 #include "client/terminal.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "client/testing/pty.h"
 #include "common/files.h"
 
 namespace ddp {
 namespace {
 
-// A real pseudo-terminal, 80 columns wide.
-class TerminalTest : public ::testing::Test {
- protected:
-  TerminalTest() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
-    setenv("TERM", "xterm", 1);
-    EXPECT_EQ(grantpt(master_.get()), 0);
-    EXPECT_EQ(unlockpt(master_.get()), 0);
-    slave_ = UniqueFd(open(ptsname(master_.get()), O_RDWR | O_NOCTTY));
-    const winsize size{.ws_row = 24, .ws_col = 80};
-    ioctl(slave_.get(), TIOCSWINSZ, &size);
-    fcntl(master_.get(), F_SETFL, O_NONBLOCK);
-  }
-  std::string Output() {
-    char buffer[4096];
-    const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
-    return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
-  }
-  UniqueFd master_;
-  UniqueFd slave_;
-};
+constexpr int kPatienceMs = 30000;
 
-TEST_F(TerminalTest, LinesGoAboveTheLiveLineInOneWrite) {
-  Terminal terminal(slave_.get());
+TEST(TerminalTest, LinesGoAboveTheLiveLineInOneWrite) {
+  Pty pty;
+  Terminal terminal(pty.fd());
   EXPECT_EQ(terminal.width(), 79);
   terminal.Print("before");
-  EXPECT_EQ(Output(), "before\r\n");
+  EXPECT_EQ(pty.Output(), "before\r\n");
   terminal.Live("bar 1");
-  EXPECT_EQ(Output(), "\r\x1b[Kbar 1");
-  terminal.Live("bar 2");  // too soon to draw again
-  EXPECT_EQ(Output(), "");
+  EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1");
   terminal.Print("event");
-  EXPECT_EQ(Output(), "\r\x1b[Kevent\r\nbar 1");
+  EXPECT_EQ(pty.Output(), "\r\x1b[Kevent\r\nbar 1");
   terminal.ClearLive();
-  EXPECT_EQ(Output(), "\r\x1b[K");
+  EXPECT_EQ(pty.Output(), "\r\x1b[K");
   terminal.Print("after");
-  EXPECT_EQ(Output(), "after\r\n");
+  EXPECT_EQ(pty.Output(), "after\r\n");
+}
+
+TEST(TerminalTest, WhatComesTooSoonIsDrawnLaterAndOnlyTheNewest) {
+  Pty pty;
+  Terminal terminal(pty.fd());
+  terminal.Live("bar 1");
+  EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1");
+  terminal.Live("bar 2");
+  terminal.Live("bar 3");
+  EXPECT_EQ(pty.Output(kPatienceMs), "\r\x1b[Kbar 3");
+}
+
+TEST(TerminalTest, AnEventBringsTheNewestLiveLineAndNothingIsDrawnAfterTheEnd) {
+  Pty pty;
+  {
+    Terminal terminal(pty.fd());
+    terminal.Live("bar 1");
+    terminal.Live("bar 2");
+    terminal.Print("event");
+    EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1\r\x1b[Kevent\r\nbar 2");
+    terminal.Live("bar 3");
+  }
+  EXPECT_EQ(pty.Output(), "\r\x1b[K");
+}
+
+TEST(TerminalTest, ControlCharactersAreShownNotObeyed) {
+  Pty pty;
+  Terminal terminal(pty.fd());
+  terminal.Print("a \x1b[2J\xC2\x9B\rb\n  c \\n");
+  EXPECT_EQ(pty.Output(), "a \\x1B[2J\\xC2\\x9B\\x0Db\r\n  c \\n\r\n");
+  terminal.Live("x\n\x1b[A");
+  EXPECT_EQ(pty.Output(), "\r\x1b[Kx\\n\\x1B[A");
 }
 
 TEST(PlainTerminalTest, NoEscapeCodesWithoutATerminal) {

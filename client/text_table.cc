@@ -2,27 +2,19 @@
 
 #include <algorithm>
 
+#include "client/columns.h"
 #include "common/text.h"
 
 namespace ddp {
 
-namespace {
-
-// Code points: good enough for names in most scripts.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-}  // namespace
-
 std::string TextTable(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::vector<std::string>> safe = rows;
-  std::vector<size_t> widths;
+  std::vector<int> widths;
   for (auto& row : safe) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) {
       row[i] = EscapeControls(row[i]);
-      widths[i] = std::max(widths[i], Width(row[i]));
+      widths[i] = std::max(widths[i], Columns(row[i]));
     }
   }
   std::string text;
@@ -30,7 +22,7 @@ std::string TextTable(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
+      if (i + 1 < row.size()) line.append(static_cast<size_t>(widths[i] - Columns(row[i]) + 2), ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -56,9 +56,10 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace
+// kLine: newline, tab and backslash are escaped, too. kLines: they stay.
+enum class Shape { kLine, kLines };
 
-std::string EscapeControls(std::string_view text) {
+std::string Escape(std::string_view text, Shape shape) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -74,6 +75,8 @@ std::string EscapeControls(std::string_view text) {
     if (c1_control) {
       AppendHex(out, text[0]);
       AppendHex(out, text[1]);
+    } else if (shape == Shape::kLines && (c == '\n' || c == '\t' || c == '\\')) {
+      out += c;
     } else if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
@@ -89,6 +92,12 @@ std::string EscapeControls(std::string_view text) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string EscapeControls(std::string_view text) { return Escape(text, Shape::kLine); }
+
+std::string EscapeForTerminal(std::string_view text) { return Escape(text, Shape::kLines); }
 
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string* best = nullptr;

@@ -12,6 +12,8 @@ namespace ddp {
 // Control characters (DEL and U+0080 to U+009F too) and bytes that are not UTF-8 as \n, \t, \xNN; backslash as \\;
 // everything else as it is.
 std::string EscapeControls(std::string_view text);
+// The same for text of several lines: newline, tab and backslash stay. So it may be applied to what has been escaped.
+std::string EscapeForTerminal(std::string_view text);
 // The candidate with the smallest edit distance, if that is at most 3 and less than half of the word; else "".
 std::string NearestName(std::string_view word, const std::vector<std::string>& candidates);
 bool IsValidUtf8(std::string_view text);

@@ -19,6 +19,11 @@ TEST(EscapeControls, EscapesWhatCouldForgeLinesOrMoveTheCursor) {
             R"(\xC2\x9B31m)");
 }
 
+TEST(EscapeForTerminal, KeepsLinesAndWhatHasBeenEscaped) {
+  EXPECT_EQ(EscapeForTerminal("a\n\tb\\x1B\x1b\r\xE9"), "a\n\tb\\x1B\\x1B\\x0D\\xE9");
+  EXPECT_EQ(EscapeForTerminal(EscapeControls("\x1b")), EscapeControls("\x1b"));
+}
+
 TEST(EscapeControls, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(EscapeControls("caf\xE9!"), R"(caf\xE9!)");
   EXPECT_EQ(EscapeControls("\xE6\x95"), R"(\xE6\x95)");

@@ -195,6 +195,24 @@ TEST_F(AttemptTest, Success) {
     EXPECT_EQ(coordinator.events()[i].SerializeAsString(), log[i].SerializeAsString());
 }
 
+TEST_F(AttemptTest, HistogramsTravelAsTheyAre) {
+  Coordinator coordinator(home_);
+  Launch(1, {{"all", "begin step 10 hist 10 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  const v1::RunnerEvent* found = nullptr;
+  const auto heard = coordinator.events();
+  for (const v1::RunnerEvent& event : heard) {
+    if (event.from_rank().event().metrics().histograms_size() > 0) found = &event;
+  }
+  ASSERT_NE(found, nullptr);
+  const v1::Histogram& histogram = found->from_rank().event().metrics().histograms(0);
+  EXPECT_EQ(histogram.series(), "grad/w");
+  EXPECT_EQ(histogram.step(), 10);
+  ASSERT_EQ(histogram.counts_size(), 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(histogram.counts(i), i + 1);
+  EXPECT_EQ(histogram.non_finite(), 5);
+}
+
 TEST_F(AttemptTest, TheCauseIsBlamedAndTheOthersEnd) {
   Launch(3, {{"rank-0", "step 5 exit 76"}, {"rank-1", "sleep 100 fail boom exit 1"}, {"rank-2", "hang"}});
   const v1::AttemptEnded ended = Finish();

@@ -1,9 +1,6 @@
 // ddpctl logs.
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "client/verbs/verbs.h"
-#include "common/text.h"
 
 namespace ddp {
 
@@ -18,12 +15,10 @@ struct LogFlags {
 };
 
 void PrintLines(const google::protobuf::RepeatedPtrField<v1::LogLine>& lines, bool name_rank) {
-  // A terminal obeys escape codes; a file keeps the bytes as they were.
-  const bool escape = isatty(STDOUT_FILENO) == 1;
   std::string text;
   for (const v1::LogLine& line : lines) {
     if (name_rank) absl::StrAppend(&text, "rank ", line.rank(), " | ");
-    absl::StrAppend(&text, escape ? EscapeControls(line.text()) : line.text(), "\n");
+    absl::StrAppend(&text, line.text(), "\n");
   }
   Print(text);
 }

@@ -45,7 +45,7 @@ void Follow(const MetricFlags& flags, const Globals& globals, Connection& connec
       continue;
     }
     if (batch.lagged_from() > 0) {
-      std::cerr << "batches " << batch.lagged_from() << " to " << batch.seq() << " were skipped: too slow\n";
+      Say(absl::StrCat("batches ", batch.lagged_from(), " to ", batch.seq(), " were skipped: too slow\n"));
     }
     for (const v1::MetricColumn& column : batch.columns()) {
       if (Wanted(flags, column.series())) Print(CsvRows(column, batch.attempt()));

@@ -1,6 +1,7 @@
 // ddpctl cancel, pause, resume, delete.
 #include "absl/strings/str_cat.h"
 #include "client/verbs/verbs.h"
+#include "common/text.h"
 
 namespace ddp {
 
@@ -23,7 +24,7 @@ void Report(const Globals& globals, const v1::Job& job) {
     absl::StrAppend(&text, job.checkpoint_step() >= 0 ? absl::StrCat(", saved at step ", job.checkpoint_step())
                                                       : std::string(", nothing was saved"));
   } else if (waits) {
-    absl::StrAppend(&text, ": ", job.state_reason());
+    absl::StrAppend(&text, ": ", EscapeControls(job.state_reason()));
   }
   Print(text + "\n");
 }

@@ -46,7 +46,7 @@ void RunSubmit(SubmitFlags& flags, Globals& globals) {
                                                   : flags.request_id);
   Connection connection = Connection::Open(globals.connection);
   const v1::SubmitJobResponse response = Send(connection, request);
-  for (const std::string& notice : response.notices()) std::cerr << "note: " << EscapeControls(notice) << "\n";
+  for (const std::string& notice : response.notices()) Say(absl::StrCat("note: ", notice, "\n"));
   if (flags.dry_run) {
     Print(globals.format == OutputFormat::kJson ? ToJson(response.job().spec()) : ToYaml(response.job().spec()));
     return;
@@ -56,7 +56,7 @@ void RunSubmit(SubmitFlags& flags, Globals& globals) {
   if (flags.watch) {
     globals.exit_code = CodeOf(WatchToEnd(globals, connection, id, {}).state());
   } else {
-    std::cerr << "watch it: ddpctl watch " << id << "\n";
+    Say(absl::StrCat("watch it: ddpctl watch ", id, "\n"));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/exit_codes.h"
 #include "client/output.h"
+#include "client/print.h"
 #include "proto/job_state.h"
 
 namespace ddp {
@@ -28,6 +29,7 @@ void AddWatch(CLI::App& app, Globals& globals);  // watch, wait
 void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delete
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
+void AddHistograms(CLI::App& app, Globals& globals);
 void AddCheckpoints(CLI::App& app, Globals& globals);  // checkpoints list, verify, export, import
 void AddDaemon(CLI::App& app, Globals& globals);       // daemon start, stop, status; version
 
@@ -46,9 +48,6 @@ Response Call(const Connection& connection, Stub& stub,
   Check((stub.*method)(context.get(), request, &response));
   return response;
 }
-
-// Writes to standard output; a reader that has gone (`| head`) ends the program quietly.
-void Print(const std::string& text);
 
 struct WatchOptions {
   bool talk = true;                                   // draw progress and events on standard error

@@ -158,6 +158,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw ErrorOf(status);
     if (lost == absl::InfinitePast()) {
       lost = absl::Now();
+      narrator.Clear();  // it would tell of a speed that nobody knows
       narrator.Say("the connection to the daemon is lost; the job goes on; looking for the daemon ...");
     }
     if (absl::Now() - lost > kReconnect) throw ErrorOf(status);

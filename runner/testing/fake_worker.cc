@@ -1,13 +1,15 @@
-// Plays a worker. The script is the model option "rank-K" (or "all") of the job: words that are done one after the
-// other.
+// Plays a worker; with --check, finds no fault in any spec. The script is the model option "rank-K" (or "all") of the
+// job: words that are done one after the other.
 //   begin            reports the start of training        step N     reports the metrics of step N, and the first step
 //   save N           reports a checkpoint                 finish     reports the end and exits 0 (stopped: says so)
 //   exit N           exits with N                         kill       SIGKILL to itself
 //   fail TEXT        reports a retryable failure          crash-after-finish   reports the end and dies by SIGSEGV
 //   wait-stop        waits for a stop request             hang       waits for ever, deaf to SIGTERM
+//   notice TEXT      reports a notice                     print TEXT prints a line to standard error
 //   fork             leaves a grandchild in a session of its own
 //   say-finished     reports the end and goes on with the script
-//   sleep MS         train MS  one step each 10 ms until a stop, or MS milliseconds have passed
+//   hist N           reports histograms of step N: grad/w (counts 1 to 64 from -1 to 1) and param/b (all of 3 values
+//   are N) sleep MS         train MS  one step each 10 ms until a stop, or MS milliseconds have passed
 #include <poll.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "common/framing.h"
@@ -66,6 +69,26 @@ struct Player {
     event.mutable_first_step()->set_step(n);
     Send(event);
   }
+  void Histograms(int64_t n) {
+    if (rank != 0) return;
+    WorkerEvent event;
+    ddp::v1::Histogram& spread = *event.mutable_metrics()->add_histograms();
+    spread.set_series("grad/w");
+    spread.set_step(n);
+    spread.set_time(static_cast<double>(n));
+    spread.set_min(-1);
+    spread.set_max(1);
+    for (int64_t i = 1; i <= 64; ++i) spread.add_counts(i);
+    spread.set_non_finite(5);
+    ddp::v1::Histogram& equal = *event.mutable_metrics()->add_histograms();
+    equal.set_series("param/b");
+    equal.set_step(n);
+    equal.set_min(static_cast<double>(n));
+    equal.set_max(static_cast<double>(n));
+    for (int64_t i = 0; i < 63; ++i) equal.add_counts(0);
+    equal.add_counts(3);
+    Send(event);
+  }
   void Save(int64_t n) {
     saved = n;
     if (rank != 0) return;
@@ -93,6 +116,9 @@ struct Player {
     } else if (word == "step") {
       rest >> n;
       Step(n);
+    } else if (word == "hist") {
+      rest >> n;
+      Histograms(n);
     } else if (word == "save") {
       rest >> n;
       Save(n);
@@ -115,6 +141,13 @@ struct Player {
       event.mutable_failure()->set_message(text);
       event.mutable_failure()->set_retryable(true);
       Send(event);
+    } else if (word == "notice") {
+      rest >> *event.mutable_notice()->mutable_text();
+      Send(event);
+    } else if (word == "print") {
+      std::string text;
+      rest >> text;
+      std::cerr << text << "\n";
     } else if (word == "wait-stop") {
       while (!StopArrived(1000)) {
       }
@@ -146,7 +179,9 @@ struct Player {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  // Nothing is wrong with any spec: an empty CheckResult.
+  if (argc == 2 && std::string_view(argv[1]) == "--check") return 0;
   const auto frame = ddp::ReadFrame(kFd);
   ddp::v1::WorkerCommand command;
   if (!frame.ok() || !*frame || !command.ParseFromString(**frame)) return 2;

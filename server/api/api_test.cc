@@ -160,6 +160,45 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   runner->Finish();
 }
 
+TEST_F(ApiTest, HistogramsOverTheWire) {
+  const std::string id = Submit();
+  const auto runner_stub = v1::RunnerService::NewStub(channel_);
+  grpc::ClientContext runner_context;
+  const auto runner = runner_stub->Attach(&runner_context);
+  v1::RunnerMessage message;
+  *message.mutable_hello() = rig_.Hello(id);
+  ASSERT_TRUE(runner->Write(message));
+  for (uint64_t seq = 1; seq <= 5; ++seq) {
+    *message.mutable_event() = Rig::Histogram(seq, static_cast<int64_t>(10 * seq), -0.5);
+    ASSERT_TRUE(runner->Write(message));
+  }
+  v1::CoordinatorMessage reply;
+  while (reply.ack().seq() < 5 && runner->Read(&reply)) {
+  }
+  const auto stub = v1::MetricService::NewStub(channel_);
+  v1::QueryHistogramsRequest request;
+  request.set_job_id(id.substr(0, 8));  // a prefix will do
+  request.set_max_steps(2);
+  v1::QueryHistogramsResponse response;
+  const grpc::Status status = stub->Histograms(Context().get(), request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.histograms_size(), 2);
+  EXPECT_EQ(response.histograms(0).series(), "grad/w");
+  EXPECT_EQ(response.histograms(0).step(), 10);
+  EXPECT_EQ(response.histograms(1).step(), 50);
+  EXPECT_EQ(response.histograms(1).min(), -0.5);
+  EXPECT_EQ(response.histograms(1).counts(0), 7);
+
+  EXPECT_EQ(stub->Histograms(Context("wrong").get(), request, &response).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  request.set_max_steps(-1);
+  EXPECT_EQ(stub->Histograms(Context().get(), request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_job_id("0zzz");
+  EXPECT_EQ(stub->Histograms(Context().get(), request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
+  runner_context.TryCancel();
+  runner->Finish();
+}
+
 TEST_F(ApiTest, AWatcherThatLeavesIsForgotten) {
   const std::string id = Submit();
   for (int i = 0; i < 50; ++i) {

@@ -1,6 +1,7 @@
 #include "ddp/v1/metric.grpc.pb.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
+#include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
 #include "server/metrics/subscription.h"
 
@@ -28,6 +29,16 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
       v1::QueryMetricsRequest complete = *request;
       complete.set_job_id(job->id());
       return QueryMetrics(api_.reader, complete);
+    });
+  }
+  grpc::ServerUnaryReactor* Histograms(grpc::CallbackServerContext* context, const v1::QueryHistogramsRequest* request,
+                                       v1::QueryHistogramsResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::QueryHistogramsResponse> {
+      const absl::StatusOr<v1::Job> job = api_.manager.Get(request->job_id());
+      if (!job.ok()) return job.status();
+      v1::QueryHistogramsRequest complete = *request;
+      complete.set_job_id(job->id());
+      return QueryHistograms(api_.reader, complete);
     });
   }
   grpc::ServerWriteReactor<v1::StreamMetricsResponse>* Stream(grpc::CallbackServerContext* context,

@@ -108,7 +108,14 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
   WriteBatch batch;
   MetricHub::Batch points;
   if (report.has_metrics()) {
-    points = parts_.hub.Stage(id, attempt.number(), attempt.start_step(), report.metrics(), batch);
+    const v1::MetricBatch& metrics = report.metrics();
+    if (!metrics.histograms().empty()) {
+      batch.AddHistograms(
+          id, {attempt.number(), attempt.start_step(), {metrics.histograms().begin(), metrics.histograms().end()}});
+    }
+    if (!metrics.columns().empty()) {
+      points = parts_.hub.Stage(id, attempt.number(), attempt.start_step(), metrics, batch);
+    }
     attempt.set_last_step(std::max(attempt.last_step(), LastStep(report.metrics())));
   } else if (report.has_progress()) {
     *job.mutable_progress() = report.progress();

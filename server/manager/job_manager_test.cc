@@ -7,6 +7,7 @@
 
 #include "server/manager/testing.h"
 #include "server/manager/watch.h"
+#include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
 
 namespace ddp {
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 void Play(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& events,
           std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>()) {
@@ -190,6 +192,57 @@ TEST(JobManagerTest, EventsSentAgainCountOnce) {
   EXPECT_THAT(points->columns(0).step(), ElementsAre(1, 2, 3));
 }
 
+// "step min" of what a query gives.
+std::vector<std::pair<int64_t, double>> Histograms(Rig& rig, const std::string& id) {
+  v1::QueryHistogramsRequest query;
+  query.set_job_id(id);
+  const auto response = QueryHistograms(rig.store->reader(), query);
+  EXPECT_TRUE(response.ok()) << response.status();
+  std::vector<std::pair<int64_t, double>> found;
+  for (const v1::Histogram& histogram : response->histograms()) found.emplace_back(histogram.step(), histogram.min());
+  return found;
+}
+
+TEST(JobManagerTest, HistogramsAreStoredOnceAndBesideThePoints) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent both = Rig::Loss(3, 2);
+  *both.mutable_from_rank()->mutable_event()->mutable_metrics()->add_histograms() =
+      Rig::Histogram(3, 2, -2).from_rank().event().metrics().histograms(0);
+  Play(rig, id, {Rig::FirstStep(1), Rig::Histogram(2, 1, -1), both});
+  rig.Restart();
+  const auto session = std::make_shared<FakeSession>();
+  Play(rig, id, {Rig::Histogram(2, 1, -8), both, Rig::Histogram(4, 3, -3)}, session);
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_EQ(session->acked(), 4u);
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(1, -1.0), Pair(2, -2.0), Pair(3, -3.0)));
+  // The stream of points has one batch, without the histogram.
+  EXPECT_EQ(*rig.store->reader().LastChunk(id), 1u);
+  v1::MetricBatch stored;
+  ASSERT_TRUE(stored.ParseFromString(rig.store->reader().Chunks(id, 0, 9, 1)->at(0).batch));
+  EXPECT_EQ(stored.columns_size(), 1);
+  EXPECT_EQ(stored.histograms_size(), 0);
+}
+
+TEST(JobManagerTest, AResumedAttemptReplacesTheHistogramsAfterItsStart) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  Play(rig, id,
+       {Rig::FirstStep(1), Rig::Histogram(2, 10, -1), Rig::Saved(3, 10), Rig::Histogram(4, 20, -1),
+        Rig::Ended(5, v1::ATTEMPT_OUTCOME_FAILED, 20, 10)});
+  rig.End(id);
+  rig.clock.now += absl::Minutes(1);
+  rig.manager->Poll();
+  ASSERT_EQ(rig.Hello(id).attempt(), 2);
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0), Pair(20, -1.0)));
+  Play(rig, id, {Rig::FirstStep(1), Rig::Loss(2, 11)});
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0)));
+  Play(rig, id, {Rig::Histogram(3, 20, -2)});
+  ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
+  EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(10, -1.0), Pair(20, -2.0)));
+}
+
 TEST(JobManagerTest, ADaemonThatWasAwayReadsTheFiles) {
   Rig rig;
   const std::string id = rig.Submit();
@@ -260,6 +313,61 @@ TEST(JobManagerTest, Parents) {
               HasSubstr("no checkpoint of step 5; it has those of the steps 4"));
   request.mutable_spec()->mutable_training()->set_init_from("0zzzzzzzzzzz");
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Submit(request).status));
+}
+
+TEST(JobManagerTest, ACheckpointFolderIsAParentLikeAJob) {
+  Rig rig;
+  const std::string folder = rig.home + "/elsewhere";
+  ASSERT_TRUE(MakeFolders(folder).ok());
+  v1::Training& parent = *rig.checker.parent.mutable_parent();
+  parent.mutable_model()->set_name("mlp");
+  (*parent.mutable_model()->mutable_options())["hidden"] = "8";
+  (*parent.mutable_model()->mutable_options())["dropout"] = "0.5";
+  parent.mutable_data()->set_max_tokens(77);
+  v1::SubmitJobRequest request = Rig::Request();
+  v1::Training& training = *request.mutable_spec()->mutable_training();
+  training.set_mode(v1::MODE_FINETUNE);
+  training.set_init_from(folder);
+  (*training.mutable_model()->mutable_options())["dropout"] = "0";
+  const SubmitResult child = rig.manager->Submit(request);
+  ASSERT_TRUE(child.status.ok()) << child.status;
+  ASSERT_EQ(rig.checker.requests.size(), 2u);
+  EXPECT_TRUE(rig.checker.requests[0].parent_only());
+  EXPECT_EQ(rig.checker.requests[0].init_path(), folder);
+  EXPECT_FALSE(rig.checker.requests[1].parent_only());
+  const v1::Training& taken = child.response.job().spec().training();
+  EXPECT_EQ(taken.model().name(), "mlp");
+  EXPECT_EQ(taken.model().options().at("hidden"), "8");
+  EXPECT_EQ(taken.model().options().at("dropout"), "0");  // the child's own word
+  EXPECT_EQ(taken.data().max_tokens(), 77);
+  EXPECT_EQ(child.response.job().parent_id(), "");
+
+  // Who names the model and the length needs no description, and gets nothing from the parent.
+  training.mutable_model()->set_name("mlp");
+  training.mutable_data()->set_max_tokens(5);
+  rig.checker.requests.clear();
+  const SubmitResult own = rig.manager->Submit(request);
+  EXPECT_EQ(rig.checker.requests.size(), 1u);
+  EXPECT_FALSE(own.response.job().spec().training().model().options().contains("hidden"));
+  // Nor does a file of weights, which has none.
+  training.mutable_model()->clear_name();
+  training.set_init_from("/weights.safetensors");
+  rig.checker.requests.clear();
+  EXPECT_TRUE(rig.manager->Submit(request).status.ok());
+  EXPECT_EQ(rig.checker.requests.size(), 1u);
+}
+
+TEST(JobManagerTest, AFolderThatIsNoCheckpointIsRefused) {
+  Rig rig;
+  v1::FieldViolation& violation = *rig.checker.parent.add_violations();
+  violation.set_field("training.init_from");
+  violation.set_description("no state.json");
+  v1::SubmitJobRequest request = Rig::Request();
+  request.mutable_spec()->mutable_training()->set_mode(v1::MODE_FINETUNE);
+  request.mutable_spec()->mutable_training()->set_init_from(rig.home);
+  const SubmitResult refused = rig.manager->Submit(request);
+  ASSERT_EQ(refused.violations.size(), 1u);
+  EXPECT_EQ(refused.violations[0].field(), "training.init_from");
 }
 
 TEST(JobManagerTest, IdsAndPrefixes) {

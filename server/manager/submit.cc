@@ -2,6 +2,8 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_folders.h"
@@ -43,6 +45,14 @@ v1::FieldViolation Violation(const std::string& field, const std::string& text) 
   violation.set_field(field);
   violation.set_description(text);
   return violation;
+}
+
+// A checkpoint that is no job's of ours is described by a process of its own: only that may read a user's files. A
+// file with weights alone tells nothing.
+bool NeedsDescription(const v1::Training& child, const std::string& init_path, const std::string& parent_id) {
+  std::error_code error;
+  return parent_id.empty() && !init_path.empty() && (child.model().name().empty() || !child.data().has_max_tokens()) &&
+         std::filesystem::is_directory(init_path, error);
 }
 
 // A child that does not say otherwise has its parent's model, and texts as long as its parent's.
@@ -112,6 +122,15 @@ SubmitResult JobManager::Submit(const v1::SubmitJobRequest& request) {
   if (spec.has_training()) {
     const absl::Status status = ResolveParent(spec, &parent_id, &record.init_path, &violations);
     if (!status.ok()) return {.status = status, .violations = {}, .response = {}};
+  }
+  if (NeedsDescription(spec.training(), record.init_path, parent_id)) {
+    v1::CheckRequest describe;
+    describe.set_init_path(record.init_path);
+    describe.set_parent_only(true);
+    const absl::StatusOr<v1::CheckResult> described = parts_.checker.Check(describe);
+    if (!described.ok()) return {.status = described.status(), .violations = {}, .response = {}};
+    violations.insert(violations.end(), described->violations().begin(), described->violations().end());
+    if (described->has_parent()) TakeFromParent(described->parent(), *spec.mutable_training());
   }
   FillDefaults(spec, options_.machine);
   const std::vector<v1::FieldViolation> more = Validate(spec, options_.machine);

@@ -41,9 +41,10 @@ class FakeChecker final : public SpecChecker {
  public:
   absl::StatusOr<v1::CheckResult> Check(const v1::CheckRequest& request) override {
     requests.push_back(request);
-    return result;
+    return request.parent_only() ? parent : result;
   }
   v1::CheckResult result;
+  v1::CheckResult parent;  // the answer to parent_only
   std::vector<v1::CheckRequest> requests;
 };
 
@@ -160,6 +161,17 @@ class Rig {
     column.add_step(step);
     column.add_time(1);
     column.add_value(static_cast<double>(step));
+    return event;
+  }
+  // A histogram without points beside it.
+  static v1::RunnerEvent Histogram(uint64_t seq, int64_t step, double min) {
+    v1::RunnerEvent event = Event(seq);
+    v1::Histogram& histogram = *event.mutable_from_rank()->mutable_event()->mutable_metrics()->add_histograms();
+    histogram.set_series("grad/w");
+    histogram.set_step(step);
+    histogram.set_min(min);
+    histogram.set_max(9);
+    histogram.add_counts(7);
     return event;
   }
   static v1::RunnerEvent Ended(uint64_t seq, v1::AttemptOutcome outcome, int64_t step, int64_t saved) {

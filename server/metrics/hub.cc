@@ -32,7 +32,13 @@ MetricHub::Batch MetricHub::Stage(const std::string& job_id, int32_t attempt, in
     std::lock_guard lock(mutex_);
     batch->set_seq(++channels_.at(job_id)->staged);
   }
-  writes.AddChunk(job_id, {batch->seq(), attempt, start_step, metrics.SerializeAsString()});
+  if (metrics.histograms().empty()) {
+    writes.AddChunk(job_id, {batch->seq(), attempt, start_step, metrics.SerializeAsString()});
+  } else {
+    v1::MetricBatch points;
+    *points.mutable_columns() = metrics.columns();
+    writes.AddChunk(job_id, {batch->seq(), attempt, start_step, points.SerializeAsString()});
+  }
   return batch;
 }
 

@@ -35,6 +35,19 @@ absl::Status Reader::Prepare() {
                        database_.Prepare("SELECT seq, attempt, start_step, batch FROM metric_chunks WHERE job_id=?1 "
                                          "AND seq>?2 AND seq<=?3 ORDER BY seq"));
   DDP_ASSIGN_OR_RETURN(last_chunk_, database_.Prepare("SELECT max(seq) FROM metric_chunks WHERE job_id=?1"));
+  // One look-up per name; a SELECT DISTINCT would walk over every row.
+  DDP_ASSIGN_OR_RETURN(
+      histogram_series_,
+      database_.Prepare("WITH RECURSIVE names(name) AS (SELECT min(series) FROM histograms WHERE job_id=?1 UNION ALL "
+                        "SELECT (SELECT min(series) FROM histograms WHERE job_id=?1 AND series>names.name) FROM names "
+                        "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"));
+  DDP_ASSIGN_OR_RETURN(
+      histogram_keys_,
+      database_.Prepare("SELECT step, attempt FROM histograms AS h WHERE job_id=?1 AND series=?2 AND step>=?3 AND "
+                        "step<=?4 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS later WHERE later.job_id=?1 AND "
+                        "later.attempt>h.attempt AND later.start_step<h.step) ORDER BY step, attempt"));
+  DDP_ASSIGN_OR_RETURN(histogram_, database_.Prepare("SELECT histogram FROM histograms WHERE job_id=?1 AND series=?2 "
+                                                     "AND step=?3 AND attempt=?4"));
   return absl::OkStatus();
 }
 
@@ -126,6 +139,51 @@ absl::StatusOr<uint64_t> Reader::LastChunk(const std::string& job_id) {
   last_chunk_.BindText(1, job_id);
   DDP_RETURN_IF_ERROR(last_chunk_.Step().status());
   return static_cast<uint64_t>(last_chunk_.Int(0));
+}
+
+absl::StatusOr<std::vector<std::string>> Reader::HistogramSeries(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { histogram_series_.Reset(); });
+  histogram_series_.BindText(1, job_id);
+  std::vector<std::string> names;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, histogram_series_.Step());
+    if (!row) return names;
+    names.emplace_back(histogram_series_.Bytes(0));
+  }
+}
+
+absl::StatusOr<std::vector<HistogramKey>> Reader::HistogramKeys(const std::string& job_id, const std::string& series,
+                                                                int64_t first, int64_t last) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { histogram_keys_.Reset(); });
+  histogram_keys_.BindText(1, job_id);
+  histogram_keys_.BindText(2, series);
+  histogram_keys_.BindInt(3, first);
+  histogram_keys_.BindInt(4, last);
+  std::vector<HistogramKey> keys;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, histogram_keys_.Step());
+    if (!row) return keys;
+    keys.push_back({histogram_keys_.Int(0), static_cast<int32_t>(histogram_keys_.Int(1))});
+  }
+}
+
+absl::StatusOr<std::optional<v1::Histogram>> Reader::Histogram(const std::string& job_id, const std::string& series,
+                                                               const HistogramKey& key) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { histogram_.Reset(); });
+  histogram_.BindText(1, job_id);
+  histogram_.BindText(2, series);
+  histogram_.BindInt(3, key.step);
+  histogram_.BindInt(4, key.attempt);
+  DDP_ASSIGN_OR_RETURN(const bool row, histogram_.Step());
+  if (!row) return std::nullopt;
+  v1::Histogram histogram;
+  DDP_RETURN_IF_ERROR(Parse(histogram_.Bytes(0), histogram, "histogram"));
+  histogram.set_series(series);
+  histogram.set_step(key.step);
+  return histogram;
 }
 
 }  // namespace ddp

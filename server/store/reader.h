@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,15 @@ class Reader {
                                                   size_t max_bytes);
   // 0: none.
   absl::StatusOr<uint64_t> LastChunk(const std::string& job_id);
+  // Names of all series that a job has histograms of, sorted.
+  absl::StatusOr<std::vector<std::string>> HistogramSeries(const std::string& job_id);
+  // Of one series and first <= step <= last, by step. Left out are those that a later attempt has superseded: with its
+  // first metrics, it replaces all that lies after its start step.
+  absl::StatusOr<std::vector<HistogramKey>> HistogramKeys(const std::string& job_id, const std::string& series,
+                                                          int64_t first, int64_t last);
+  // Unset: it has been deleted meanwhile.
+  absl::StatusOr<std::optional<v1::Histogram>> Histogram(const std::string& job_id, const std::string& series,
+                                                         const HistogramKey& key);
 
  private:
   explicit Reader(Database database) : database_(std::move(database)) {}
@@ -44,6 +54,9 @@ class Reader {
   Statement events_ ABSL_GUARDED_BY(mutex_);
   Statement chunks_ ABSL_GUARDED_BY(mutex_);
   Statement last_chunk_ ABSL_GUARDED_BY(mutex_);
+  Statement histogram_series_ ABSL_GUARDED_BY(mutex_);
+  Statement histogram_keys_ ABSL_GUARDED_BY(mutex_);
+  Statement histogram_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace ddp

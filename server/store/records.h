@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ddp/v1/job.pb.h"
+#include "ddp/v1/metric.pb.h"
 
 namespace ddp {
 
@@ -30,6 +31,19 @@ struct MetricChunk {
   int32_t attempt = 0;
   int64_t start_step = 0;  // of that attempt
   std::string batch;       // a serialized v1::MetricBatch
+};
+
+// Histograms of one runner event.
+struct HistogramBatch {
+  int32_t attempt = 0;
+  int64_t start_step = 0;  // of that attempt
+  std::vector<v1::Histogram> histograms;
+};
+
+// Where one histogram lies.
+struct HistogramKey {
+  int64_t step = 0;
+  int32_t attempt = 0;
 };
 
 }  // namespace ddp

@@ -59,6 +59,25 @@ CREATE TABLE metric_chunks(
   PRIMARY KEY(job_id, seq)
 ) WITHOUT ROWID;
 )sql",
+    // The steps from which attempts supersede what lies after them, and histograms. Rows are read series by series.
+    R"sql(
+CREATE TABLE metric_attempts(
+  job_id TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  start_step INTEGER NOT NULL,
+  PRIMARY KEY(job_id, attempt)
+) WITHOUT ROWID;
+INSERT INTO metric_attempts SELECT job_id, attempt, min(start_step) FROM metric_chunks GROUP BY job_id, attempt;
+
+CREATE TABLE histograms(
+  job_id TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  series TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  histogram BLOB NOT NULL,
+  PRIMARY KEY(job_id, series, step, attempt)
+) WITHOUT ROWID;
+)sql",
 };
 
 absl::StatusOr<int64_t> UserVersion(Database& database) {

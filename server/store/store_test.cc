@@ -198,6 +198,89 @@ TEST_F(StoreTest, ChunksComeInOrderAndInPages) {
   EXPECT_EQ(store_->reader().Chunks("0aaaaaaaaaaa", 0, 2, 1)->size(), 1u);  // never an empty page while there is more
 }
 
+v1::Histogram SampleHistogram(const std::string& series, int64_t step, double min) {
+  v1::Histogram histogram;
+  histogram.set_series(series);
+  histogram.set_step(step);
+  histogram.set_time(1700000000.25);
+  histogram.set_min(min);
+  histogram.set_max(min + 2);
+  for (int i = 0; i < 64; ++i) histogram.add_counts(int64_t{1} << (i % 40));
+  histogram.set_non_finite(3);
+  return histogram;
+}
+
+TEST_F(StoreTest, AHistogramComesBackAsItWas) {
+  ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
+  WriteBatch batch;
+  batch.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("grad/b", 10, -1), SampleHistogram("grad/a", 20, -2)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
+  // The same attempt again, as after a rollback: replaced.
+  WriteBatch again;
+  again.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("grad/b", 10, -7)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(again)).ok());
+
+  Reopen();
+  EXPECT_THAT(*store_->reader().HistogramSeries("0aaaaaaaaaaa"), ElementsAre("grad/a", "grad/b"));
+  EXPECT_TRUE(store_->reader().HistogramSeries("0bbbbbbbbbbb")->empty());
+  EXPECT_EQ(store_->reader().HistogramKeys("0aaaaaaaaaaa", "grad/b", 0, 100)->size(), 1u);
+  const auto found = store_->reader().Histogram("0aaaaaaaaaaa", "grad/b", {10, 1});
+  ASSERT_TRUE(found.ok() && *found) << found.status();
+  EXPECT_EQ((*found)->SerializeAsString(), SampleHistogram("grad/b", 10, -7).SerializeAsString());
+  EXPECT_EQ(*store_->reader().Histogram("0aaaaaaaaaaa", "grad/b", {11, 1}), std::nullopt);
+}
+
+TEST_F(StoreTest, HistogramsAreSupersededByTheFirstMetricsOfALaterAttempt) {
+  ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
+  const auto steps = [this] {
+    std::vector<int64_t> steps;
+    const auto keys = store_->reader().HistogramKeys("0aaaaaaaaaaa", "p", 0, 100);
+    for (const HistogramKey& key : keys.value()) steps.push_back(100 * key.attempt + key.step);
+    return steps;
+  };
+  WriteBatch first;
+  first.AddHistograms("0aaaaaaaaaaa",
+                      {1, 0, {SampleHistogram("p", 10, 0), SampleHistogram("p", 20, 0), SampleHistogram("p", 30, 0)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(first)).ok());
+  EXPECT_THAT(steps(), ElementsAre(110, 120, 130));
+  WriteBatch points;  // of attempt 2, which went on from step 20, and has no histogram yet
+  points.AddChunk("0aaaaaaaaaaa", {1, 2, 20, "x"});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(points)).ok());
+  EXPECT_THAT(steps(), ElementsAre(110, 120));
+  WriteBatch second;
+  second.AddHistograms("0aaaaaaaaaaa", {2, 20, {SampleHistogram("p", 30, 0), SampleHistogram("p", 40, 0)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(second)).ok());
+  EXPECT_THAT(steps(), ElementsAre(110, 120, 230, 240));
+  WriteBatch third;  // from further back
+  third.AddHistograms("0aaaaaaaaaaa", {3, 10, {SampleHistogram("p", 20, 0)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(third)).ok());
+  EXPECT_THAT(steps(), ElementsAre(110, 320));
+}
+
+TEST_F(StoreTest, AFileOfSchema1IsBroughtUpToDate) {
+  ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
+  WriteBatch fill;
+  fill.AddChunk("0aaaaaaaaaaa", {1, 1, 0, "x"});
+  fill.AddChunk("0aaaaaaaaaaa", {2, 2, 20, "x"});
+  fill.AddChunk("0aaaaaaaaaaa", {3, 2, 20, "x"});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(fill)).ok());
+  store_.reset();
+  {
+    auto database = Database::Open(path_);
+    ASSERT_TRUE(database.ok());
+    ASSERT_TRUE(database->Execute("DROP TABLE histograms; DROP TABLE metric_attempts; PRAGMA user_version=1").ok());
+  }
+  Reopen();
+  EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 3u);
+  WriteBatch batch;
+  batch.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("p", 20, 0), SampleHistogram("p", 21, 0)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
+  // It knows that attempt 2 went on from step 20.
+  const auto keys = store_->reader().HistogramKeys("0aaaaaaaaaaa", "p", 0, 100);
+  ASSERT_EQ(keys->size(), 1u);
+  EXPECT_EQ((*keys)[0].step, 20);
+}
+
 TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
   ASSERT_TRUE(PutAttempt("0aaaaaaaaaaa", 1).ok());
@@ -206,6 +289,7 @@ TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   event.set_seq(1);
   fill.AddEvent("0aaaaaaaaaaa", event);
   fill.AddChunk("0aaaaaaaaaaa", {1, 1, 0, "x"});
+  fill.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("p", 1, 0)}});
   ASSERT_TRUE(store_->CommitAndWait(std::move(fill)).ok());
   WriteBatch remove;
   remove.DeleteJob("0aaaaaaaaaaa");
@@ -213,6 +297,7 @@ TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   EXPECT_TRUE(Jobs().empty());
   EXPECT_TRUE(store_->reader().Events("0aaaaaaaaaaa", 0, kAll)->empty());
   EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 0u);
+  EXPECT_TRUE(store_->reader().HistogramSeries("0aaaaaaaaaaa")->empty());
 }
 
 TEST_F(StoreTest, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsSpaceAgain) {

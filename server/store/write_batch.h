@@ -30,6 +30,10 @@ struct AddChunk {
   std::string job_id;
   MetricChunk chunk;
 };
+struct AddHistograms {
+  std::string job_id;
+  HistogramBatch batch;
+};
 struct SetProgress {
   std::string job_id;
   v1::Progress progress;
@@ -43,7 +47,7 @@ struct Acknowledge {
 struct DeleteJob {
   std::string job_id;
 };
-using Any = std::variant<PutJob, PutAttempt, AddEvent, AddChunk, SetProgress, Acknowledge, DeleteJob>;
+using Any = std::variant<PutJob, PutAttempt, AddEvent, AddChunk, AddHistograms, SetProgress, Acknowledge, DeleteJob>;
 }  // namespace writes
 
 // Applied in the order of the calls. A plain value; not thread-safe.
@@ -66,6 +70,10 @@ class WriteBatch {
   // AlreadyExists when the seq is taken.
   void AddChunk(std::string job_id, MetricChunk chunk) {
     all_.emplace_back(writes::AddChunk{std::move(job_id), std::move(chunk)});
+  }
+  // Replaces those that the same attempt has reported for the same series and step.
+  void AddHistograms(std::string job_id, HistogramBatch batch) {
+    all_.emplace_back(writes::AddHistograms{std::move(job_id), std::move(batch)});
   }
   void SetProgress(std::string job_id, v1::Progress progress) {
     all_.emplace_back(writes::SetProgress{std::move(job_id), std::move(progress)});

@@ -28,6 +28,9 @@ absl::Status Writer::Prepare() {
                                          "ON CONFLICT(job_id, number) DO UPDATE SET attempt=?3, secret=?4"));
   DDP_ASSIGN_OR_RETURN(add_event_, database_.Prepare("INSERT INTO events VALUES(?1,?2,?3)"));
   DDP_ASSIGN_OR_RETURN(add_chunk_, database_.Prepare("INSERT INTO metric_chunks VALUES(?1,?2,?3,?4,?5)"));
+  DDP_ASSIGN_OR_RETURN(note_metric_attempt_,
+                       database_.Prepare("INSERT OR IGNORE INTO metric_attempts VALUES(?1,?2,?3)"));
+  DDP_ASSIGN_OR_RETURN(add_histogram_, database_.Prepare("INSERT OR REPLACE INTO histograms VALUES(?1,?2,?3,?4,?5)"));
   DDP_ASSIGN_OR_RETURN(set_progress_, database_.Prepare("UPDATE jobs SET progress=?2 WHERE id=?1"));
   DDP_ASSIGN_OR_RETURN(
       acknowledge_,
@@ -121,7 +124,31 @@ absl::Status Writer::Apply(const writes::AddChunk& write) {
   add_chunk_.BindInt(3, write.chunk.attempt);
   add_chunk_.BindInt(4, write.chunk.start_step);
   add_chunk_.BindBlob(5, write.chunk.batch);
-  return add_chunk_.Run();
+  DDP_RETURN_IF_ERROR(add_chunk_.Run());
+  return NoteMetricAttempt(write.job_id, write.chunk.attempt, write.chunk.start_step);
+}
+
+absl::Status Writer::Apply(const writes::AddHistograms& write) {
+  DDP_RETURN_IF_ERROR(NoteMetricAttempt(write.job_id, write.batch.attempt, write.batch.start_step));
+  for (v1::Histogram histogram : write.batch.histograms) {
+    add_histogram_.BindText(1, write.job_id);
+    add_histogram_.BindText(2, histogram.series());
+    add_histogram_.BindInt(3, histogram.step());
+    add_histogram_.BindInt(4, write.batch.attempt);
+    // The columns hold them already.
+    histogram.clear_series();
+    histogram.clear_step();
+    add_histogram_.BindBlob(5, histogram.SerializeAsString());
+    DDP_RETURN_IF_ERROR(add_histogram_.Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::NoteMetricAttempt(const std::string& job_id, int32_t attempt, int64_t start_step) {
+  note_metric_attempt_.BindText(1, job_id);
+  note_metric_attempt_.BindInt(2, attempt);
+  note_metric_attempt_.BindInt(3, start_step);
+  return note_metric_attempt_.Run();
 }
 
 absl::Status Writer::Apply(const writes::SetProgress& write) {

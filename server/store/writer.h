@@ -2,7 +2,9 @@
 #ifndef DDP_SERVER_STORE_WRITER_H_
 #define DDP_SERVER_STORE_WRITER_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,15 +32,20 @@ class Writer {
   absl::Status Apply(const writes::PutAttempt& write);
   absl::Status Apply(const writes::AddEvent& write);
   absl::Status Apply(const writes::AddChunk& write);
+  absl::Status Apply(const writes::AddHistograms& write);
   absl::Status Apply(const writes::SetProgress& write);
   absl::Status Apply(const writes::Acknowledge& write);
   absl::Status Apply(const writes::DeleteJob& write);
+  // Notes that an attempt has reported metrics, once.
+  absl::Status NoteMetricAttempt(const std::string& job_id, int32_t attempt, int64_t start_step);
 
   Database database_;
   Statement put_job_;
   Statement put_attempt_;
   Statement add_event_;
   Statement add_chunk_;
+  Statement note_metric_attempt_;
+  Statement add_histogram_;
   Statement set_progress_;
   Statement acknowledge_;
   Statement delete_job_;

@@ -73,6 +73,14 @@ def test_pretrain_then_finetune(daemon):
     # 2 layers of 12 tensors, 2 embeddings and the last norm's 2 of 30; the head is new.
     assert "loaded 28 of 30 tensors; fresh: head.weight, head.bias; not used: mlm.bias" in events
     assert len(daemon.values(child, "loss")) == 1
+    # A checkpoint folder is a parent like a job: the model, its options and the length of texts are its.
+    folder = daemon.checkpoint(parent)
+    from_folder = json.loads(daemon.ctl("submit", "--mode", "finetune", "--data", "wordnet:adj", "--init-from", folder, "--limit", 512,
+                                        "--dry-run", "-o", "json"))["training"]
+    from_job = json.loads(daemon.ctl("submit", "--mode", "finetune", "--data", "wordnet:adj", "--init-from", parent, "--limit", 512,
+                                     "--dry-run", "-o", "json"))["training"]
+    assert from_folder["model"] == from_job["model"] == daemon.job(parent)["spec"]["training"]["model"]
+    assert from_folder["data"] == from_job["data"]
     # lr so small that nothing moves: the weights are the parent's.
     frozen = daemon.train("--mode", "finetune", "--epochs", 1, "--data", "wordnet:adj", "--init-from", parent, "--limit", 512,
                           "--lr", "1e-30")

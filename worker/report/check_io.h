@@ -2,6 +2,9 @@
 #ifndef DDP_WORKER_REPORT_CHECK_IO_H_
 #define DDP_WORKER_REPORT_CHECK_IO_H_
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,11 +18,19 @@ struct CheckInput {
   TrainingConfig training;
   int world_size = 1;
   std::string init_path;
+  bool parent_only = false;  // only tell what init_path, a checkpoint folder, was made with
+};
+
+struct CheckParent {
+  std::string model_name;
+  std::map<std::string, std::string> model_options;
+  int64_t max_tokens = 0;
 };
 
 struct CheckOutput {
   std::vector<std::pair<std::string, std::string>> violations;  // (field path, what is wrong)
   std::vector<std::string> notices;
+  std::optional<CheckParent> parent;
 };
 
 // From a serialized CheckRequest.

@@ -44,9 +44,21 @@ ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const Sn
   return shape;
 }
 
+CheckOutput DescribeParent(const std::string& folder) {
+  CheckOutput output;
+  absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(folder);
+  if (!info.ok()) {
+    Add(output, "training.init_from", std::string(info.status().message()));
+  } else {
+    output.parent = {info->model_name, info->model_options, info->shape.max_tokens};
+  }
+  return output;
+}
+
 }  // namespace
 
 CheckOutput CheckSpec(const CheckInput& input) {
+  if (input.parent_only) return DescribeParent(input.init_path);
   CheckOutput output;
   const TrainingConfig& training = input.training;
   const absl::StatusOr<InputKind> kind = ModelInput(training.model_name);

@@ -6,7 +6,8 @@
 
 namespace ddp {
 
-// Would this job start? Reads the head of the data and of the parent's weights, builds the model, trains nothing.
+// Would this job start (or, parent_only: what was its parent made with)? Reads the head of the data and of the parent's
+// weights, builds the model, trains nothing.
 CheckOutput CheckSpec(const CheckInput& input);
 
 }  // namespace ddp

@@ -1,0 +1,22 @@
+#include "client/print.h"
+
+#include <unistd.h>
+
+#include "client/exit_codes.h"
+#include "common/files.h"
+#include "common/text.h"
+
+namespace ddp {
+
+void Print(const std::string& text) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  const absl::Status status = WriteAll(STDOUT_FILENO, terminal ? EscapeForTerminal(text) : text);
+  if (!status.ok()) _exit(kOk);
+}
+
+void Say(const std::string& text) {
+  // A closed standard error is no reason to stop.
+  WriteAll(STDERR_FILENO, EscapeForTerminal(text)).IgnoreError();
+}
+
+}  // namespace ddp

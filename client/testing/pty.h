@@ -1,0 +1,47 @@
+// A real pseudo-terminal, 80 columns wide, for tests.
+#ifndef DDP_CLIENT_TESTING_PTY_H_
+#define DDP_CLIENT_TESTING_PTY_H_
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "common/files.h"
+
+namespace ddp {
+
+class Pty {
+ public:
+  Pty() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
+    setenv("TERM", "xterm", 1);
+    EXPECT_EQ(grantpt(master_.get()), 0);
+    EXPECT_EQ(unlockpt(master_.get()), 0);
+    slave_ = UniqueFd(open(ptsname(master_.get()), O_RDWR | O_NOCTTY));
+    const winsize size{.ws_row = 24, .ws_col = 80};
+    ioctl(slave_.get(), TIOCSWINSZ, &size);
+    fcntl(master_.get(), F_SETFL, O_NONBLOCK);
+  }
+  // What a program writes to.
+  int fd() const { return slave_.get(); }
+  // What has been written since the last call; waits for something to come for at most so long.
+  std::string Output(int timeout_ms = 0) {
+    pollfd wait{master_.get(), POLLIN, 0};
+    poll(&wait, 1, timeout_ms);
+    char buffer[4096];
+    const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
+    return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
+  }
+
+ private:
+  UniqueFd master_;
+  UniqueFd slave_;
+};
+
+}  // namespace ddp
+
+#endif  // DDP_CLIENT_TESTING_PTY_H_
