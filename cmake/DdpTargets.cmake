@@ -2,7 +2,8 @@
 
 add_library(ddp_options INTERFACE)
 # -Wrestrict is wrong about operator+ of strings in GCC 12 (GCC bug 105329).
-target_compile_options(ddp_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-restrict)
+target_compile_options(ddp_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(ddp_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(ddp_options INTERFACE DDP_VERSION="${PROJECT_VERSION}")
 if(DDP_SANITIZE)
