@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
 #include "common/text.h"
@@ -22,6 +23,22 @@ std::vector<std::string> VerbNames(const CLI::App& app) {
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(verb->get_name());
   return names;
+}
+
+// What is wrong with the words of the command line: a verb that does not exist or is missing, or as the parser says it.
+std::string UsageText(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* family = &app;
+  while (!family->get_subcommands().empty()) family = family->get_subcommands().front();
+  const std::vector<std::string> names = VerbNames(*family);
+  if (names.empty()) return error.what();
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  if (!unknown.empty()) {
+    const std::string near = NearestName(unknown[0], names);
+    return absl::StrCat("unknown verb \"", EscapeControls(unknown[0]), "\"",
+                        near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+  }
+  return family == &app ? error.what()
+                        : absl::StrCat(family->get_name(), " needs one of: ", absl::StrJoin(names, ", "));
 }
 
 int Run(int argc, char** argv) {
@@ -67,13 +84,7 @@ int Run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    std::string text = e.what();
-    if (const std::vector<std::string> unknown = app.remaining(); app.get_subcommands().empty() && !unknown.empty()) {
-      const std::string near = NearestName(unknown[0], VerbNames(app));
-      text = absl::StrCat("unknown verb \"", EscapeControls(unknown[0]), "\"",
-                          near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
-    }
-    Say(absl::StrCat("ddpctl: ", text, "\nSee: ddpctl --help, ddpctl VERB --help\n"));
+    Say(absl::StrCat("ddpctl: ", UsageText(app, e), "\nSee: ddpctl --help, ddpctl VERB --help\n"));
     return kUsage;
   } catch (const ExitError& e) {
     std::string text = e.what();

@@ -28,7 +28,7 @@ absl::StatusOr<UniqueFd> NamelessFile(const std::string& folder) {
   return fd;
 }
 
-// "0abc has the steps 12, 40"
+// "12, 40"
 std::string Steps(const std::vector<int64_t>& steps) {
   std::string text;
   for (const int64_t step : steps) absl::StrAppend(&text, text.empty() ? "" : ", ", step);

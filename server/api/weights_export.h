@@ -14,7 +14,7 @@
 
 namespace ddp {
 
-// The checkpoints of a job that `which` means: "last" or "", "best", a step. NotFound, InvalidArgument.
+// The step of the checkpoint that `which` means: "last" or "", "best", a step. NotFound, InvalidArgument.
 absl::StatusOr<int64_t> ResolveCheckpoint(CheckpointTool& tool, const std::string& checkpoints_dir,
                                           const std::string& which);
 

@@ -69,7 +69,10 @@ absl::Status WeightsImport::Append(std::string_view piece) {
   if (received_ > announced_) {
     return absl::InvalidArgumentError(absl::StrCat("more than the ", announced_, " bytes that the header announced"));
   }
-  return WriteAll(upload_.get(), piece);
+  const absl::Status status = WriteAll(upload_.get(), piece);
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("cannot store the upload in ", folder_, ": ", std::string(status.message())));
 }
 
 absl::StatusOr<v1::ImportCheckpointResponse> WeightsImport::Finish(CheckpointTool& tool) {

@@ -108,7 +108,6 @@ def test_import_of_modules_and_whole_checkpoints(tmp_path, wrapped):
     same({name: ours[name] for name, _ in model.named_parameters()}, dict(model.named_parameters()))
 
 
-@pytest.mark.parametrize("tensors", [{"arcs": torch.arange(4)}, {"arcs": torch.arange(4), "aux_labels": torch.arange(3)}])
 class Hash128(ctypes.Structure):
     _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
 
@@ -144,6 +143,7 @@ def test_export_of_every_type_opens_in_torch(tmp_path):
     same({name: again[name] for name in right}, right)
 
 
+@pytest.mark.parametrize("tensors", [{"arcs": torch.arange(4)}, {"arcs": torch.arange(4), "aux_labels": torch.arange(3)}])
 def test_d9_dicts_of_one_and_two_tensors(tmp_path, tensors):
     torch.save(tensors, tmp_path / "x.pt")
     ours = imported(tmp_path / "x.pt", tmp_path)
