@@ -21,7 +21,7 @@ def order(n, seed, epoch):
     return torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch))
 
 
-def python_losses(parameters, samples, batch, seed, loss_of, optimizer):
+def python_losses(samples, batch, seed, loss_of, optimizer):
     """Mean loss of each of STEPS steps. loss_of(indices) gives the sum and the count."""
     losses = []
     epoch = 0
@@ -38,12 +38,18 @@ def python_losses(parameters, samples, batch, seed, loss_of, optimizer):
     return losses
 
 
-def check(daemon, job_id, twin, losses, rename=lambda name: name):
+def check(daemon, job_id, twin, initial, losses, share):
+    """The same losses; and all parameters have moved to the same place, within a share of the way."""
     assert daemon.values(job_id, "loss") == pytest.approx(losses, rel=1e-4)
     assert losses[-1] < losses[0]
     saved = load_file(daemon.checkpoint(job_id) / "model.safetensors")
     for name, parameter in twin.named_parameters():
-        torch.testing.assert_close(saved[name], parameter.detach(), rtol=1e-3, atol=1e-4)
+        moved = (parameter.detach() - initial[name]).norm()
+        assert moved > 0 and (saved[name] - parameter.detach()).norm() <= share * moved, name
+
+
+def copy_of(twin):
+    return {name: parameter.detach().clone() for name, parameter in twin.named_parameters()}
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -70,9 +76,10 @@ def test_gpt_trains_as_transformers_does(daemon, tmp_path, ranks):
                        "bytes", "--max-tokens", 20, "--valid", "none", "--model-option", "dim=32", "--model-option", "layers=2",
                        "--model-option", "heads=4", "--model-option", "context=24", "--init-from", tmp_path / "gpt2" / "model.safetensors",
                        "--batch-size", 16, "--max-steps", STEPS, "--lr", 1e-3, "--schedule", "constant", "--seed", 5, "--nproc", ranks)
+    initial = copy_of(twin)
     twin.train()
     optimizer = torch.optim.Adam(twin.parameters(), lr=1e-3)
-    check(daemon, job, twin, python_losses(twin.parameters(), 48, 16, 5, loss_of, optimizer))
+    check(daemon, job, twin, initial, python_losses(48, 16, 5, loss_of, optimizer), share=0.02)
     # And back: Python loads what ddpd saved.
     again = transformers.GPT2LMHeadModel(config)
     missing, unexpected = again.load_state_dict(load_file(daemon.checkpoint(job) / "model.safetensors"), strict=False)
@@ -96,21 +103,22 @@ def test_resnet18_trains_as_torchvision_does(daemon, tmp_path):
     save_file(twin.state_dict(), weights)
     x, y = fashion(64)
     job = daemon.train("--mode", "finetune", "--model", "resnet18", "--model-option", "stem=imagenet", "--data", "fashion-mnist", "--limit", 64,
-                       "--valid", "none", "--init-from", weights, "--batch-size", 32, "--micro-batch", 32, "--max-steps", STEPS, "--lr", 0.02,
-                       "--optimizer", "sgd", "--schedule", "constant", "--seed", 5, "--nproc", 1)
+                       "--valid", "none", "--init-from", weights, "--batch-size", 64, "--micro-batch", 64, "--max-steps", STEPS, "--lr", 2e-4,
+                       "--optimizer", "sgd", "--schedule", "constant", "--seed", 5, "--epochs", STEPS, "--nproc", 1)
+    initial = copy_of(twin)
     twin.train()
-    optimizer = torch.optim.SGD(twin.parameters(), lr=0.02)
-    losses = python_losses(twin.parameters(), 64, 32, 5, lambda part: (F.cross_entropy(twin(x[part]), y[part], reduction="sum"), len(part)),
+    optimizer = torch.optim.SGD(twin.parameters(), lr=2e-4)
+    losses = python_losses(64, 64, 5, lambda part: (F.cross_entropy(twin(x[part]), y[part], reduction="sum"), len(part)),
                            optimizer)
-    check(daemon, job, twin, losses)
+    check(daemon, job, twin, initial, losses, share=0.05)
     assert "loaded 102 of 102 tensors" in daemon.events(job)
 
 
 def test_convnet_learns_fashion_mnist(daemon):
-    job = daemon.train("--mode", "finetune", "--data", "fashion-mnist", "--batch-size", 128, "--epochs", 2, "--schedule", "constant", "--nproc", 2,
+    job = daemon.train("--mode", "finetune", "--data", "fashion-mnist", "--batch-size", 128, "--epochs", 3, "--schedule", "constant", "--nproc", 2,
                        timeout=600)
     assert daemon.job(job)["spec"]["training"]["model"]["name"] == "convnet"
-    assert daemon.values(job, "valid_acc")[-1] > 0.88
+    assert daemon.values(job, "valid_acc")[-1] > 0.9
 
 
 def test_convnet_pretrains_by_denoising_and_hands_on_its_convolutions(daemon):
