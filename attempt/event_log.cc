@@ -12,7 +12,7 @@ namespace ddp {
 
 absl::StatusOr<EventLog> EventLog::Open(const std::string& attempt_dir, Clock& clock) {
   const std::string path = absl::StrCat(attempt_dir, "/", kEventLogName);
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
   return EventLog(std::move(fd), clock);
 }
@@ -25,15 +25,17 @@ absl::Status EventLog::Append(v1::RunnerEvent event) {
 }
 
 absl::Status EventLog::Flush() {
-  if (pending_.empty()) return absl::OkStatus();
-  const absl::Status status = WriteAll(fd_.get(), pending_);
-  if (!status.ok()) {
-    // A part may have been written; readers must never see half a frame followed by a whole one.
-    if (ftruncate(fd_.get(), good_size_) != 0) return ErrnoStatus(errno, "cannot cut events.log");
-    return status;
+  while (!pending_.empty()) {
+    // At the place where it belongs, whatever a failed write has left there: half a frame is only ever the end of the
+    // file, and what is written again is the same bytes, so that a reader who has seen a part of them is not misled.
+    const ssize_t n = pwrite(fd_.get(), pending_.data(), pending_.size(), size_);
+    if (n >= 0) {
+      size_ += n;
+      pending_.erase(0, static_cast<size_t>(n));
+    } else if (errno != EINTR) {
+      return ErrnoStatus(errno, "cannot write events.log");
+    }
   }
-  good_size_ += static_cast<int64_t>(pending_.size());
-  pending_.clear();
   written_seq_ = seq_;
   return absl::OkStatus();
 }

@@ -41,8 +41,8 @@ class EventLog {
   Clock* clock_;
   uint64_t seq_ = 0;
   uint64_t written_seq_ = 0;
-  int64_t good_size_ = 0;  // of the file, up to the last whole frame
-  std::string pending_;
+  int64_t size_ = 0;     // of what has been written; pending_ goes on there, perhaps inside a frame
+  std::string pending_;  // not written yet
 };
 
 // Reads a file that may still grow, from the beginning. Not thread-safe.

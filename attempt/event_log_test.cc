@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 namespace ddp {
 namespace {
@@ -63,11 +64,44 @@ TEST_F(EventLogTest, AFullDiskDelaysAndLosesNothing) {
   EXPECT_FALSE(log->Append(Notice(std::string(2000, 'x'))).ok());
   EXPECT_FALSE(log->Append(Notice("third")).ok());
   EXPECT_EQ(log->written_seq(), 1u);
-  EXPECT_EQ(ReadAll(), std::vector<std::string>{"first"});  // no half frame is left in the file
+  EXPECT_EQ(ReadAll(), std::vector<std::string>{"first"});  // half a frame is not written yet
   setrlimit(RLIMIT_FSIZE, &old);
   ASSERT_TRUE(log->Flush().ok());
   EXPECT_EQ(log->written_seq(), 3u);
   EXPECT_EQ(ReadAll(), (std::vector<std::string>{"first", std::string(2000, 'x'), "third"}));
+}
+
+// The twin of a disk that fails: what it wrote of a frame, and what a reader saw of it, is whatever it likes.
+TEST_F(EventLogTest, HalfAFrameIsNeverFollowedByAWholeOne) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  auto log = EventLog::Open(dir_, Clock::System());
+  ASSERT_TRUE(log.ok());
+  ASSERT_TRUE(log->Append(Notice("first")).ok());
+  EventLogReader reader(dir_);
+  ASSERT_TRUE(reader.Next()->has_value());
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const std::string path = dir_ + "/" + kEventLogName;
+  std::vector<std::string> expected{"first"};
+  // Full at each of many sizes, so that frames are cut in their lengths as well as in their bodies.
+  for (int i = 0; i < 40; ++i) {
+    const rlimit small{std::filesystem::file_size(path) + static_cast<rlim_t>(i), old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    expected.push_back(std::string(100, static_cast<char>('A' + i)));
+    EXPECT_FALSE(log->Append(Notice(expected.back())).ok());
+    EXPECT_EQ(std::filesystem::file_size(path), small.rlim_cur);
+    EXPECT_FALSE(reader.Next()->has_value());  // has taken the half into its buffer
+    setrlimit(RLIMIT_FSIZE, &old);
+    if (i % 2 == 0) {
+      // A write that failed, but has written more than it says, and something else.
+      std::ofstream(path, std::ios::app) << std::string(7, '\0');
+    }
+    ASSERT_TRUE(log->Flush().ok());
+    const auto event = reader.Next();
+    ASSERT_TRUE(event.ok() && *event) << event.status();
+    EXPECT_EQ((*event)->from_rank().event().notice().text(), expected.back());
+  }
+  EXPECT_EQ(ReadAll(), expected);
 }
 
 }  // namespace
