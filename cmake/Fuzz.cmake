@@ -6,7 +6,7 @@ if(DDP_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 if(DDP_FUZZ)
   # Everything is instrumented, so that libFuzzer sees where the readers branch.
-  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-recover=all)
   add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 

@@ -240,6 +240,7 @@ TEST_F(ArrayFilesTest, WrongIdx) {  // G8
       HasSubstr("byte 10012: the file ends here: the shape [10001, 1] of uint8 needs 10001 bytes, there are 10000"));
   EXPECT_THAT(error(Write("a.idx", images + "q")), HasSubstr("byte 32: bytes behind the last number"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {0, 2, 2}, ""))), HasSubstr("the shape [0, 2, 2] has no samples"));
+  EXPECT_THAT(error(Write("a.idx", Idx(8, {0, 0xFFFFFFFF, 0xFFFFFFFF}, ""))), HasSubstr("has no samples"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {4}, "abcd"))), HasSubstr("are these the labels?"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, ""))), HasSubstr("is too large"));
   EXPECT_THAT(error(Write("a.idx", Idx(8, {0x7FFFFFFF, 0x7FFFFFFF}, ""))), HasSubstr("there are 0"));

@@ -58,9 +58,10 @@ absl::StatusOr<RawSamples> ArrayShape(const NumericArray& array, const DataSpec&
   }
   RawSamples samples;
   samples.size = array.shape[0];
+  // First: readers check the product, and behind a zero that says nothing of the other sizes.
+  if (samples.size == 0) return wrong("has no samples");
   samples.feature_dim = 1;
   for (size_t d = 1; d < array.shape.size(); ++d) samples.feature_dim *= array.shape[d];
-  if (samples.size == 0) return wrong("has no samples");
   if (samples.feature_dim == 0) return wrong("has samples without a value");
   if (array.shape.size() == 3) samples.image = {1, array.shape[1], array.shape[2]};
   if (array.shape.size() == 4) samples.image = {array.shape[1], array.shape[2], array.shape[3]};
