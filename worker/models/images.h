@@ -14,8 +14,8 @@ namespace ddp {
 // InvalidArgument that names training.data.image_shape when the features are no images.
 absl::Status RequireImages(const std::string& model, const ModelShape& shape);
 
-// features [n, d], in the order channel, row, column, as [n, channels, height, width] in channels-last memory: on CPUs
-// convolutions, pooling and batch norm are then 1.3 times as fast (DESIGN 12).
+// features [n, d], in the order channel, row, column, as [n, channels, height, width] in channels-last memory: a
+// convnet on a CPU took 0.79 s instead of 1.02 s a step with it (DESIGN 12).
 at::Tensor AsImages(const at::Tensor& features, const ModelShape& shape);
 
 // Convolution with weight [out, in, k, k] and padding k / 2; bias may be undefined.
