@@ -180,6 +180,11 @@ class Validator {
           "training.objective",
           "finetuning takes classification or regression; for mlm, clm, embedding or denoising choose mode pretrain");
     }
+    const bool hides = objective == v1::OBJECTIVE_MLM || objective == v1::OBJECTIVE_EMBEDDING;
+    if (hides && absl::EndsWith(training.data().source(), ".bin")) {
+      Refuse("training.objective",
+             "the ids of a token file are its own, and none stands for a hidden token; choose clm");
+    }
   }
 
   void CheckOptimizer(const v1::Training& training) {

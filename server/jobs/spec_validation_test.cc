@@ -103,6 +103,7 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
       {"training.valid_every", "got -1", t([](v1::Training& x) { x.set_valid_every(-1); })},
       {"training.objective", "mlm, clm, embedding or denoising",
        t([](v1::Training& x) { x.set_objective(v1::OBJECTIVE_REGRESSION); })},
+      {"training.objective", "none stands for a hidden token", d([](v1::Data& x) { x.set_source("/d/a.bin"); })},
       {"training.data.source", "did you mean wordnet?", d([](v1::Data& x) { x.set_source("wordnt"); })},
       {"training.data.source", "absolute path", d([](v1::Data& x) { x.set_source("a.csv"); })},
       {"training.data.source", "must end with one of .csv, .tsv", d([](v1::Data& x) { x.set_source("/etc/passwd"); })},

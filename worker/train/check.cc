@@ -38,7 +38,7 @@ ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const Sn
                    .channels = probe.image.channels,
                    .height = probe.image.height,
                    .width = probe.image.width};
-  if (training.data.tokenizer == "bytes") shape.vocab = 259;
+  if (probe.vocabulary > 0) shape.vocab = probe.vocabulary;
   if (parent != nullptr && parent->shape.vocab > 0) shape.vocab = parent->shape.vocab;
   if (parent != nullptr && parent->shape.classes > 0) shape.classes = parent->shape.classes;
   return shape;
