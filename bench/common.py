@@ -40,6 +40,11 @@ class Ddpd:
         self.ctl("wait", job)
         return job
 
+    def values(self, job, series):
+        """The values of one series, in the order of their steps."""
+        rows = csv.DictReader(io.StringIO(self.ctl("metrics", job, "--series", series, "--csv")))
+        return [float(row["value"]) for row in rows]
+
     def steps_per_second(self, job):
         """From the times of the steps after the warm-up, as the worker reported them."""
         rows = csv.DictReader(io.StringIO(self.ctl("metrics", job, "--series", "loss", "--csv")))

@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "worker/checkpoint/safetensors.h"
+#include "worker/formats/safetensors.h"
 #include "worker/models/registry.h"
 #include "worker/train/initial_weights.h"
 
