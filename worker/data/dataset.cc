@@ -14,10 +14,10 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "worker/data/format.h"
-#include "worker/data/input_file.h"
 #include "worker/data/source.h"
 #include "worker/data/token_cache.h"
 #include "worker/data/token_windows.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

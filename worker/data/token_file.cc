@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
-#include "worker/data/input_file.h"
 #include "worker/data/raw_samples.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 
