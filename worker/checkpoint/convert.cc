@@ -6,9 +6,9 @@
 #include "common/status_macros.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/checkpoint/pt_file.h"
-#include "worker/checkpoint/xxh3.h"
 #include "worker/formats/byte_sink.h"
 #include "worker/formats/input_file.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "worker/data/array_files.h"
-#include "worker/data/fuzz/memory_file.h"
+#include "worker/formats/fuzz/memory_file.h"
 #include "worker/formats/zip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
