@@ -325,6 +325,20 @@ def test_export_import_and_finetune(daemon, trained, tmp_path):
     assert f"loaded {len(ours)} of {len(ours)} tensors" in daemon.events(job)
 
 
+def test_weights_of_other_float_types(daemon, trained, tmp_path):
+    full = load_file(daemon.checkpoint(trained, 12) / "model.safetensors")
+    types = [torch.bfloat16, torch.float16, torch.float64]
+    mixed = {name: tensor.to(types[i % 3]) for i, (name, tensor) in enumerate(full.items())}
+    torch.save(mixed, tmp_path / "m.pt")
+    path = daemon.ctl("checkpoints", "import", tmp_path / "m.pt").strip()
+    job = daemon.train(*TRAIN, "--init-from", path, "--lr", "1e-60", "--epochs", 1)
+    trained_on = load_file(daemon.checkpoint(job) / "model.safetensors")
+    same({name: trained_on[name] for name in mixed}, {name: tensor.float() for name, tensor in mixed.items()})
+    count = [sum(tensor.dtype == dtype for tensor in mixed.values()) for dtype in types]
+    assert (f"loaded {len(mixed)} of {len(mixed)} tensors; converted to float32: {count[0]} of BF16, {count[1]} of F16, "
+            f"{count[2]} of F64" in daemon.events(job))
+
+
 def test_export_names_and_refusals(daemon, trained, tmp_path):
     out = tmp_path / "m.pt"
     daemon.ctl("checkpoints", "export", f"{trained}@4", "-o", out)

@@ -1,15 +1,14 @@
 #include "worker/checkpoint/convert.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/checkpoint/pt_file.h"
+#include "worker/formats/byte_sink.h"
+#include "worker/formats/input_file.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 
@@ -17,24 +16,35 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
 
+// A descriptor, and the checksum of what it got.
+class HashedFdSink final : public ByteSink {
+ public:
+  explicit HashedFdSink(int fd) : fd_(fd) {}
+  absl::Status Append(std::string_view bytes) override {
+    hash_.Update(bytes);
+    return WriteAll(fd_, bytes);
+  }
+  const Xxh3& hash() const { return hash_; }
+
+ private:
+  const int fd_;
+  Xxh3 hash_;
+};
+
 // A safetensors file begins with its header's length in 8 bytes and then an opening brace; a zip archive with "PK" and
 // a pickle with 0x80, and neither has a brace there.
 absl::StatusOr<bool> LooksLikeSafetensors(const std::string& file) {
-  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", file));
-  char head[9] = {};
-  if (pread(fd.get(), head, sizeof(head), 0) < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", file));
-  return head[8] == '{' || (head[0] != '\x80' && (head[0] != 'P' || head[1] != 'K'));
+  DDP_ASSIGN_OR_RETURN(const InputFile input, ReadInput(file, 9));
+  const std::string& head = input.content;
+  return (head.size() == 9 && head[8] == '{') || (head.substr(0, 1) != "\x80" && head.substr(0, 2) != "PK");
 }
 
-absl::Status CopyFile(int from, uint64_t bytes, ByteSink& out) {
-  std::string piece(kPiece, '\0');
-  for (uint64_t at = 0; at < bytes;) {
-    const ssize_t n = pread(from, piece.data(), std::min<uint64_t>(kPiece, bytes - at), static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return absl::DataLossError("a file ended early");
-    DDP_RETURN_IF_ERROR(out.Append({piece.data(), static_cast<size_t>(n)}));
-    at += static_cast<uint64_t>(n);
+absl::Status CopyFile(const SafetensorsFile& from, const std::string& path, ByteSink& out) {
+  std::string piece;
+  for (uint64_t at = 0; at < from.file_bytes(); at += piece.size()) {
+    piece.resize(std::min<uint64_t>(kPiece, from.file_bytes() - at));
+    DDP_RETURN_IF_ERROR(ReadAt(from.fd(), path, at, piece.data(), piece.size()));
+    DDP_RETURN_IF_ERROR(out.Append(piece));
   }
   return absl::OkStatus();
 }
@@ -47,7 +57,7 @@ absl::StatusOr<Converted> ImportSafetensors(const std::string& file, int out) {
   DDP_ASSIGN_OR_RETURN(const SafetensorsFile tensors, SafetensorsFile::Open(file));
   if (tensors.tensors().empty()) return absl::InvalidArgumentError(absl::StrCat(file, ": holds no tensors"));
   HashedFdSink sink(out);
-  DDP_RETURN_IF_ERROR(CopyFile(tensors.fd(), tensors.file_bytes(), sink));
+  DDP_RETURN_IF_ERROR(CopyFile(tensors, file, sink));
   return Result(sink, tensors.tensors().size());
 }
 
@@ -70,11 +80,11 @@ absl::StatusOr<Converted> ImportPt(const std::string& file, int out) {
 }  // namespace
 
 absl::StatusOr<Converted> ExportModel(const std::string& folder, WeightsFormat format, int out) {
-  DDP_ASSIGN_OR_RETURN(const SafetensorsFile model, SafetensorsFile::Open(absl::StrCat(folder, "/model.safetensors")));
+  const std::string path = absl::StrCat(folder, "/model.safetensors");
+  DDP_ASSIGN_OR_RETURN(const SafetensorsFile model, SafetensorsFile::Open(path));
   DDP_RETURN_IF_ERROR(VerifyCheckpoint(folder));
   HashedFdSink sink(out);
-  DDP_RETURN_IF_ERROR(format == WeightsFormat::kPt ? WritePt(model, sink)
-                                                   : CopyFile(model.fd(), model.file_bytes(), sink));
+  DDP_RETURN_IF_ERROR(format == WeightsFormat::kPt ? WritePt(model, sink) : CopyFile(model, path, sink));
   return Result(sink, model.tensors().size());
 }
 

@@ -7,7 +7,8 @@
 #include "common/files.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/checkpoint/pt_file.h"
-#include "worker/checkpoint/testing.h"
+#include "worker/formats/testing.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 namespace {

@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "worker/checkpoint/folder.h"
-#include "worker/checkpoint/testing.h"
+#include "worker/formats/testing.h"
 
 namespace ddp {
 namespace {

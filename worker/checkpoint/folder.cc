@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/status_macros.h"
-#include "worker/checkpoint/xxh3.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 

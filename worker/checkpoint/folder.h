@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint_folders.h"
-#include "worker/checkpoint/byte_sink.h"
+#include "worker/formats/byte_sink.h"
 
 namespace ddp {
 

@@ -10,7 +10,7 @@
 #include "common/files.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/formats/safetensors.h"
-#include "worker/checkpoint/testing.h"
+#include "worker/formats/testing.h"
 
 namespace ddp {
 namespace {

@@ -1,16 +1,12 @@
 #include "worker/checkpoint/pt_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/text.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 
@@ -22,20 +18,14 @@ constexpr uint64_t kMaxStorage = uint64_t{64} << 30;
 constexpr uint64_t kMaxGrowth = 16;
 constexpr uint64_t kFreeGrowth = uint64_t{64} << 20;
 
-absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(what); }
-
-absl::Status CheckBeginning(int fd) {
-  char head[4] = {};
-  const ssize_t n = pread(fd, head, sizeof(head), 0);
-  if (n < 0) return ErrnoStatus(errno, "cannot read");
-  if (n == 4 && std::memcmp(head, "PK\x03\x04", 4) == 0) return absl::OkStatus();
-  if (n >= 2 && head[0] == '\x80') {
-    return Wrong(
-        "a pickle without an archive, as torch.save wrote it before PyTorch 1.6; load it in a Python that you trust "
-        "with "
-        "it and save its state_dict again");
+// What is wrong with the first bytes of a file; null: nothing.
+const char* WrongBeginning(std::string_view head) {
+  if (head == "PK\x03\x04") return nullptr;
+  if (head.size() >= 2 && head[0] == '\x80') {
+    return "a pickle without an archive, as torch.save wrote it before PyTorch 1.6; load it in a Python that you trust "
+           "with it and save its state_dict again";
   }
-  return Wrong("no .pt file: it does not begin as a zip archive");
+  return "no .pt file: it does not begin as a zip archive";
 }
 
 // Copies one tensor out of its storage, innermost dimension last.
@@ -71,19 +61,18 @@ bool IsContiguous(const StoredTensor& tensor) {
 absl::StatusOr<PtFile> PtFile::Open(const std::string& path) {
   PtFile file;
   file.path_ = path;
-  file.fd_ = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.fd_.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
-  struct stat info {};
-  if (fstat(file.fd_.get(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot look at ", path));
-  if (!S_ISREG(info.st_mode)) return Wrong(absl::StrCat(path, ": not a regular file"));
-  const absl::Status status = file.Parse();
-  if (!status.ok()) return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message())));
+  DDP_ASSIGN_OR_RETURN(const InputFile head, ReadInput(path, 4));
+  if (const char* what = WrongBeginning(head.content); what != nullptr) return file.Wrong(what);
+  DDP_ASSIGN_OR_RETURN(file.zip_, ZipReader::Open(path));
+  DDP_RETURN_IF_ERROR(file.Parse());
   return file;
 }
 
+absl::Status PtFile::Wrong(const std::string& what) const {
+  return absl::InvalidArgumentError(absl::StrCat(path_, ": ", what));
+}
+
 absl::Status PtFile::Parse() {
-  DDP_RETURN_IF_ERROR(CheckBeginning(fd_.get()));
-  DDP_ASSIGN_OR_RETURN(zip_, ZipReader::Open(fd_.get()));
   const ZipEntry* pickle = nullptr;
   for (const auto& [name, entry] : zip_.entries()) {
     if (absl::EndsWith(name, "/constants.pkl")) {
@@ -127,11 +116,8 @@ absl::Status PtFile::Parse() {
 absl::StatusOr<std::string> PtFile::Read(const StoredTensor& tensor) {
   const std::string name = absl::StrCat(folder_, "data/", tensor.storage);
   if (loaded_ != name) {
-    absl::StatusOr<std::string> content = zip_.Read(*zip_.Find(name), kMaxStorage);
-    if (!content.ok()) {
-      return absl::Status(content.status().code(), absl::StrCat(path_, ": ", std::string(content.status().message())));
-    }
-    storage_ = *std::move(content);
+    loaded_.clear();  // a failed reading leaves nothing
+    DDP_ASSIGN_OR_RETURN(storage_, zip_.Read(*zip_.Find(name), kMaxStorage));
     loaded_ = name;
   }
   if (tensor.bytes == 0) return std::string();

@@ -7,10 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/files.h"
-#include "worker/formats/safetensors.h"
 #include "worker/checkpoint/state_dict.h"
-#include "worker/checkpoint/zip.h"
+#include "worker/formats/safetensors.h"
+#include "worker/formats/zip.h"
 
 namespace ddp {
 
@@ -25,10 +24,10 @@ class PtFile {
   absl::StatusOr<std::string> Read(const StoredTensor& tensor);
 
  private:
+  absl::Status Wrong(const std::string& what) const;
   absl::Status Parse();
 
   std::string path_;
-  UniqueFd fd_;
   ZipReader zip_;
   std::string folder_;  // of the archive, with a slash
   std::vector<StoredTensor> tensors_;

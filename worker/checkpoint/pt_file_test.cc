@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "worker/checkpoint/testing.h"
+#include "worker/formats/testing.h"
 
 namespace ddp {
 namespace {

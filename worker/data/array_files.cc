@@ -8,8 +8,8 @@
 #include "common/text.h"
 #include "worker/data/array_samples.h"
 #include "worker/data/idx.h"
-#include "worker/data/input_file.h"
 #include "worker/data/npy.h"
+#include "worker/formats/input_file.h"
 #include "worker/formats/safetensors.h"
 #include "worker/formats/zip.h"
 
@@ -42,17 +42,17 @@ std::string ArrayName(const std::string& path, const std::string& name) {
   return absl::StrCat(path, ": array \"", EscapeControls(name), "\"");
 }
 
-absl::StatusOr<NumericArray> ReadNpzArray(const std::string& path, const ZipFile& zip, const std::string& name,
+absl::StatusOr<NumericArray> ReadNpzArray(const std::string& path, const ZipReader& zip, const std::string& name,
                                           std::string_view field, bool header_only) {
-  const ZipMember* member = zip.Find(name + ".npy");
-  if (name.empty() || member == nullptr) {
+  const ZipEntry* entry = zip.Find(name + ".npy");
+  if (name.empty() || entry == nullptr) {
     std::vector<std::string> names;
-    for (const ZipMember& m : zip.members()) {
-      if (m.name.ends_with(".npy")) names.push_back(m.name.substr(0, m.name.size() - 4));
+    for (const auto& [file, _] : zip.entries()) {
+      if (file.ends_with(".npy")) names.push_back(file.substr(0, file.size() - 4));
     }
     return NoArray(field, path, name, names);
   }
-  const absl::StatusOr<std::string> content = zip.Read(*member, header_only ? kNpyHeadBytes : ~uint64_t{0});
+  const absl::StatusOr<std::string> content = zip.ReadHead(*entry, header_only ? kNpyHeadBytes : entry->bytes);
   if (!content.ok()) return FieldError(field, content.status());
   absl::StatusOr<NumericArray> array = ParseNpy(*content, ArrayName(path, name), header_only);
   if (!array.ok()) return FieldError(field, array.status());
@@ -103,7 +103,7 @@ absl::StatusOr<Pair> ReadNamed(const absl::StatusOr<File>& file, const ArraySour
 }
 
 absl::StatusOr<Pair> ReadPair(const ArraySource& source, const DataSpec& spec, Format format, bool header_only) {
-  if (format == Format::kNpz) return ReadNamed(ZipFile::Open(source.path), source, spec, ReadNpzArray, header_only);
+  if (format == Format::kNpz) return ReadNamed(ZipReader::Open(source.path), source, spec, ReadNpzArray, header_only);
   if (format == Format::kSafetensors) {
     return ReadNamed(SafetensorsFile::Open(source.path), source, spec, ReadTensor, header_only);
   }

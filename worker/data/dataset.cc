@@ -10,14 +10,14 @@
 #include <xxhash.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "worker/data/format.h"
-#include "worker/data/input_file.h"
 #include "worker/data/source.h"
 #include "worker/data/token_cache.h"
 #include "worker/data/token_windows.h"
+#include "worker/formats/input_file.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 
@@ -162,24 +162,22 @@ class SplitMaker {
 };
 
 template <typename T>
-void HashArray(XXH3_state_t* state, const Array<T>& values) {
+void HashArray(const Array<T>& values, Xxh3* hash) {
   const uint64_t n = values.size();
-  XXH3_128bits_update(state, &n, sizeof(n));
-  XXH3_128bits_update(state, values.data(), values.size() * sizeof(T));
+  hash->Update({reinterpret_cast<const char*>(&n), sizeof(n)});
+  hash->Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
 std::string Fingerprint(const Dataset& data) {
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
+  Xxh3 hash;
   for (const Split* split : {&data.train, &data.valid}) {
-    HashArray(&state, split->sample_hash);
-    HashArray(&state, split->tokens);
-    HashArray(&state, split->token_offsets);
-    HashArray(&state, split->classes);
-    HashArray(&state, split->numbers);
+    HashArray(split->sample_hash, &hash);
+    HashArray(split->tokens, &hash);
+    HashArray(split->token_offsets, &hash);
+    HashArray(split->classes, &hash);
+    HashArray(split->numbers, &hash);
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
-  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
+  return hash.Hex();
 }
 
 absl::Status CheckDivision(const RawData& raw, const Division& division, const DataSpec& spec) {

@@ -5,10 +5,10 @@
 #include "worker/data/array_files.h"
 #include "worker/data/dataset.h"
 #include "worker/data/fashion_mnist.h"
-#include "worker/data/input_file.h"
 #include "worker/data/source.h"
 #include "worker/data/token_windows.h"
 #include "worker/data/wordnet.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

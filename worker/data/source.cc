@@ -11,11 +11,11 @@
 #include "worker/data/array_files.h"
 #include "worker/data/array_samples.h"
 #include "worker/data/fashion_mnist.h"
-#include "worker/data/input_file.h"
 #include "worker/data/jsonl.h"
 #include "worker/data/table.h"
 #include "worker/data/text_lines.h"
 #include "worker/data/wordnet.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker/data/input_file.h"
 #include "worker/data/raw_samples.h"
 #include "worker/data/spec.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/data/input_file.h"
 #include "worker/data/raw_samples.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

@@ -22,10 +22,10 @@
 #include "common/files.h"
 #include "common/status_macros.h"
 #include "worker/data/format.h"
-#include "worker/data/input_file.h"
 #include "worker/data/raw_samples.h"
 #include "worker/data/source.h"
 #include "worker/data/wordnet.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 

@@ -5,14 +5,12 @@
 #include <cstring>
 #include <optional>
 #include <utility>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
-#include "worker/data/input_file.h"
 #include "worker/data/raw_samples.h"
+#include "worker/formats/input_file.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 
@@ -137,14 +135,13 @@ absl::Status TokenFile::Read(int64_t first, std::span<int32_t> out) const {
 }
 
 absl::StatusOr<std::string> TokenFile::Fingerprint() const {
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
-  XXH3_128bits_update(&state, &bytes_, sizeof(bytes_));
+  Xxh3 hash;
+  hash.Update({reinterpret_cast<const char*>(&bytes_), sizeof(bytes_)});
   std::array<char, kBlockBytes> block{};
   const auto add = [&](uint64_t at) -> absl::Status {
     const uint64_t n = std::min(kBlockBytes, bytes_ - at);
     DDP_RETURN_IF_ERROR(ReadAt(fd_.get(), path_, at, block.data(), n));
-    XXH3_128bits_update(&state, block.data(), n);
+    hash.Update({block.data(), n});
     return absl::OkStatus();
   };
   if (bytes_ <= (kBlocks + 1) * kBlockBytes) {
@@ -154,8 +151,7 @@ absl::StatusOr<std::string> TokenFile::Fingerprint() const {
     const uint64_t last = bytes_ - kBlockBytes;
     for (uint64_t i = 1; i <= kBlocks; ++i) DDP_RETURN_IF_ERROR(add(last / kBlocks * i + last % kBlocks * i / kBlocks));
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
-  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
+  return hash.Hex();
 }
 
 }  // namespace ddp

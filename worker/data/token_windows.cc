@@ -13,6 +13,7 @@
 #include "worker/data/raw_samples.h"
 #include "worker/data/source.h"
 #include "worker/data/token_file.h"
+#include "worker/formats/xxh3.h"
 
 namespace ddp {
 
@@ -133,8 +134,7 @@ absl::StatusOr<TokenData> OpenTokenWindows(const DataSpec& spec, int64_t vocab_s
     }
   }
   DDP_RETURN_IF_ERROR(CheckBeginning(*data.train, kSourceField));
-  const XXH128_hash_t hash = XXH3_128bits(identity.data(), identity.size());
-  data.fingerprint = absl::StrFormat("%016x%016x", hash.high64, hash.low64);
+  data.fingerprint = Xxh3Hex(identity);
   return data;
 }
 

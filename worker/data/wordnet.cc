@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/text.h"
-#include "worker/data/input_file.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 namespace {

@@ -1,17 +1,13 @@
 #include "worker/formats/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "worker/formats/input_file.h"
 
 namespace ddp {
 
@@ -28,20 +24,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
-
-absl::Status PreadAll(int fd, void* into, size_t bytes, size_t offset) {
-  auto* at = static_cast<char*>(into);
-  while (bytes > 0) {
-    const ssize_t n = pread(fd, at, bytes, static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "cannot read");
-    if (n == 0) return absl::DataLossError("the file ends early");
-    at += n;
-    bytes -= static_cast<size_t>(n);
-    offset += static_cast<size_t>(n);
-  }
-  return absl::OkStatus();
-}
 
 // nlohmann's parser keeps the last of equal keys; the format forbids them.
 absl::StatusOr<Json> ParseStrict(const std::string& text) {
@@ -101,25 +83,22 @@ absl::StatusOr<TensorInfo> ParseTensor(const std::string& name, const Json& entr
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   SafetensorsFile file;
   file.path_ = path;
-  file.fd_ = UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.fd_.valid()) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  DDP_ASSIGN_OR_RETURN(OpenFile open, OpenInput(path));
+  file.fd_ = std::move(open.fd);
   const auto wrong = [&](size_t at, const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": byte ", at, ": ", what));
   };
-  struct stat info {};
-  if (fstat(file.fd_.get(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot look at ", path));
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  const auto size = static_cast<size_t>(info.st_size);
+  const size_t size = open.size;
   file.file_bytes_ = size;
   uint64_t header_bytes = 0;  // little-endian, as every machine that we build for
   if (size < 8) return wrong(size, "the file ends inside the header's length: no safetensors file");
-  DDP_RETURN_IF_ERROR(PreadAll(file.fd_.get(), &header_bytes, 8, 0));
+  DDP_RETURN_IF_ERROR(ReadAt(file.fd_.get(), path, 0, &header_bytes, 8));
   if (header_bytes > kMaxHeader)
     return wrong(0, absl::StrCat("a header of ", header_bytes, " bytes: no safetensors file"));
   if (header_bytes > size - 8)
     return wrong(size, absl::StrCat("the file ends inside the header of ", header_bytes, " bytes"));
   std::string header(header_bytes, '\0');
-  DDP_RETURN_IF_ERROR(PreadAll(file.fd_.get(), header.data(), header_bytes, 8));
+  DDP_RETURN_IF_ERROR(ReadAt(file.fd_.get(), path, 8, header.data(), header_bytes));
   absl::StatusOr<Json> json = ParseStrict(header);
   if (!json.ok()) return wrong(8, std::string(json.status().message()));
 
@@ -158,10 +137,7 @@ const TensorInfo* SafetensorsFile::Find(const std::string& name) const {
 }
 
 absl::Status SafetensorsFile::Read(const TensorInfo& info, void* into) const {
-  const absl::Status status = PreadAll(fd_.get(), into, info.bytes, info.begin);
-  if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(path_, ": tensor \"", info.name, "\": ", std::string(status.message())));
+  return ReadAt(fd_.get(), path_, info.begin, into, info.bytes);
 }
 
 std::string SafetensorsHeader(const std::vector<TensorBytes>& tensors,

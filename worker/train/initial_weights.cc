@@ -61,12 +61,21 @@ absl::StatusOr<LoadPlan> PlanFor(const Named& named, const std::string& path, co
   if (!plan.ok()) return Refusal(path, std::string(plan.status().message()));
   for (const std::string& name : plan->load) {
     for (const TensorInfo* info : named.at(name)) {
-      if (info->dtype != "F32") {
-        return Refusal(path, absl::StrCat("tensor \"", info->name, "\" is ", info->dtype, "; only F32 can be loaded"));
+      if (!IsFloatType(info->dtype)) {
+        return Refusal(path, absl::StrCat("tensor \"", info->name, "\" is ", info->dtype,
+                                          "; only F16, BF16, F32 and F64 can be loaded"));
       }
     }
+    const std::string& dtype = named.at(name).front()->dtype;
+    if (dtype != "F32") ++plan->converted[dtype];
   }
   return plan;
+}
+
+absl::Status LoadOne(const SafetensorsFile& file, const std::string& path, const TensorInfo& info,
+                     const at::Tensor& into) {
+  const absl::Status status = ReadInto(file, info, into);
+  return absl::IsInvalidArgument(status) ? Refusal(path, std::string(status.message())) : status;
 }
 
 // Two tensors for one parameter must be equal: the model has them tied.
@@ -74,7 +83,7 @@ absl::Status CheckTied(const SafetensorsFile& file, const std::string& path,
                        const std::vector<const TensorInfo*>& infos, const at::Tensor& loaded) {
   for (size_t i = 1; i < infos.size(); ++i) {
     at::Tensor other = at::empty(infos[i]->shape);
-    DDP_RETURN_IF_ERROR(ReadInto(file, *infos[i], other));
+    DDP_RETURN_IF_ERROR(LoadOne(file, path, *infos[i], other));
     if (other.equal(loaded.detach().cpu())) continue;
     return Refusal(path, absl::StrCat("tensors \"", infos[0]->name, "\" and \"", infos[i]->name,
                                       "\" differ, but the model has one tensor for both"));
@@ -86,6 +95,12 @@ absl::Status CheckTied(const SafetensorsFile& file, const std::string& path,
 
 std::string LoadPlan::ToString() const {
   std::string text = absl::StrCat("loaded ", load.size(), " of ", load.size() + fresh.size(), " tensors");
+  if (!converted.empty()) {
+    absl::StrAppend(&text,
+                    "; converted to float32: ", absl::StrJoin(converted, ", ", [](std::string* out, const auto& type) {
+                      absl::StrAppend(out, type.second, " of ", type.first);
+                    }));
+  }
   if (!fresh.empty()) absl::StrAppend(&text, "; fresh: ", absl::StrJoin(fresh, ", "));
   if (!unused.empty()) absl::StrAppend(&text, "; not used: ", absl::StrJoin(unused, ", "));
   return text;
@@ -142,7 +157,7 @@ absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::
   DDP_ASSIGN_OR_RETURN(LoadPlan plan, PlanFor(named, weights, reinit, model));
   for (const auto& [name, tensor] : model.state()) {
     if (std::find(plan.load.begin(), plan.load.end(), name) == plan.load.end()) continue;
-    DDP_RETURN_IF_ERROR(ReadInto(file, *named.at(name).front(), tensor));
+    DDP_RETURN_IF_ERROR(LoadOne(file, weights, *named.at(name).front(), tensor));
     DDP_RETURN_IF_ERROR(CheckTied(file, weights, named.at(name), tensor));
   }
   return plan;

@@ -2,6 +2,7 @@
 #ifndef DDP_WORKER_TRAIN_INITIAL_WEIGHTS_H_
 #define DDP_WORKER_TRAIN_INITIAL_WEIGHTS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,11 @@ struct TensorShape {
 };
 
 struct LoadPlan {
-  std::vector<std::string> load;    // taken from the file
-  std::vector<std::string> fresh;   // keep their initial values
-  std::vector<std::string> unused;  // in the file, not needed
-  // "loaded 28 of 30 tensors; fresh: head.weight, head.bias; not used: mlm.bias"
+  std::vector<std::string> load;         // taken from the file
+  std::vector<std::string> fresh;        // keep their initial values
+  std::vector<std::string> unused;       // in the file, not needed
+  std::map<std::string, int> converted;  // how many of `load` are of another type than float32, by type
+  // "loaded 28 of 30 tensors; converted to float32: 20 of BF16; fresh: head.weight, head.bias; not used: mlm.bias"
   std::string ToString() const;
 };
 
@@ -32,7 +34,7 @@ absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const s
                                   const std::vector<std::string>& reinit);
 
 // Loads parameters and buffers from a checkpoint folder (its model.safetensors) or a .safetensors file, by the names of
-// Model::NameOf.
+// Model::NameOf. F16, BF16 and F64 are converted to float32.
 absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::vector<std::string>& reinit,
                                             Model& model);
 

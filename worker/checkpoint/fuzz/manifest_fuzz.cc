@@ -11,27 +11,31 @@
 
 namespace {
 
-// One for the whole run; a fuzzer ends by being killed, so nobody removes it.
-const std::string& Root() {
-  static const std::string root = [] {
-    std::string name = "/tmp/manifest_fuzz.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr || !ddp::MakeFolders(name + "/step-00000001").ok()) __builtin_trap();
-    std::ofstream(name + "/step-00000001/a") << "hello";
-    return name;
-  }();
-  return root;
-}
+// One checkpoint for the whole run.
+class Root {
+ public:
+  Root() {
+    if (mkdtemp(path_.data()) == nullptr || !ddp::MakeFolders(path_ + "/step-00000001").ok()) __builtin_trap();
+    std::ofstream(path_ + "/step-00000001/a") << "hello";
+  }
+  ~Root() { ddp::RemoveTree(path_).IgnoreError(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/manifest_fuzz.XXXXXX";
+};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string folder = Root() + "/step-00000001";
-  for (const std::string& path : {folder + "/manifest.json", folder + "/state.json", Root() + "/best.json"}) {
+  static const Root root;
+  const std::string folder = root.path() + "/step-00000001";
+  for (const std::string& path : {folder + "/manifest.json", folder + "/state.json", root.path() + "/best.json"}) {
     std::ofstream(path, std::ios::binary | std::ios::trunc).write(reinterpret_cast<const char*>(data), size);
   }
   for (const ddp::Damage& damage : ddp::FindDamage(folder)) {
     if (damage.path.rfind(folder + "/", 0) != 0) __builtin_trap();
   }
-  ddp::DescribeCheckpoints(Root());
+  ddp::DescribeCheckpoints(root.path());
   return 0;
 }

@@ -1,8 +1,8 @@
 // Files of tokens: the first byte chooses type and window.
 #include <cstdint>
 
-#include "worker/data/fuzz/memory_file.h"
 #include "worker/data/token_windows.h"
+#include "worker/formats/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "worker/data/fuzz/memory_file.h"
+#include "worker/formats/fuzz/memory_file.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // Bytes as a safetensors file: refused, or tensors that cover the file exactly.
 #include <vector>
 
-#include "worker/checkpoint/fuzz/fuzz_file.h"
+#include "worker/formats/fuzz/memory_file.h"
 #include "worker/formats/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const ddp::FuzzFile file(data, size);
+  const ddp::MemoryFile file(data, size);
   const absl::StatusOr<ddp::SafetensorsFile> opened = ddp::SafetensorsFile::Open(file.path());
   if (!opened.ok()) return 0;
   for (const ddp::TensorInfo& tensor : opened->tensors()) {

@@ -1,6 +1,6 @@
 // Reading the files that a job names.
-#ifndef DDP_WORKER_DATA_INPUT_FILE_H_
-#define DDP_WORKER_DATA_INPUT_FILE_H_
+#ifndef DDP_WORKER_FORMATS_INPUT_FILE_H_
+#define DDP_WORKER_FORMATS_INPUT_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,4 +32,4 @@ absl::StatusOr<InputFile> ReadInput(const std::string& path, size_t max_bytes = 
 
 }  // namespace ddp
 
-#endif  // DDP_WORKER_DATA_INPUT_FILE_H_
+#endif  // DDP_WORKER_FORMATS_INPUT_FILE_H_

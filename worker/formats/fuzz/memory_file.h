@@ -1,6 +1,6 @@
 // A file that is only in memory, for readers that take a path.
-#ifndef DDP_WORKER_DATA_FUZZ_MEMORY_FILE_H_
-#define DDP_WORKER_DATA_FUZZ_MEMORY_FILE_H_
+#ifndef DDP_WORKER_FORMATS_FUZZ_MEMORY_FILE_H_
+#define DDP_WORKER_FORMATS_FUZZ_MEMORY_FILE_H_
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,4 +27,4 @@ class MemoryFile {
 
 }  // namespace ddp
 
-#endif  // DDP_WORKER_DATA_FUZZ_MEMORY_FILE_H_
+#endif  // DDP_WORKER_FORMATS_FUZZ_MEMORY_FILE_H_

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "worker/data/array_files.h"
-#include "worker/data/fuzz/memory_file.h"
+#include "worker/formats/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ddp::MemoryFile file(data, size);

@@ -1,6 +1,6 @@
-// Helpers for the tests of this room.
-#ifndef DDP_WORKER_CHECKPOINT_TESTING_H_
-#define DDP_WORKER_CHECKPOINT_TESTING_H_
+// Helpers for tests of files.
+#ifndef DDP_WORKER_FORMATS_TESTING_H_
+#define DDP_WORKER_FORMATS_TESTING_H_
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "worker/checkpoint/byte_sink.h"
+#include "worker/formats/byte_sink.h"
 
 namespace ddp {
 
@@ -28,7 +28,7 @@ class StringSink final : public ByteSink {
 class TestFolder {
  public:
   TestFolder() {
-    std::string name = ::testing::TempDir() + "/checkpoint_test.XXXXXX";
+    std::string name = ::testing::TempDir() + "/ddp_test.XXXXXX";
     path_ = mkdtemp(name.data());
   }
   ~TestFolder() { std::filesystem::remove_all(path_); }
@@ -53,4 +53,4 @@ std::string Bytes(Number number) {
 
 }  // namespace ddp
 
-#endif  // DDP_WORKER_CHECKPOINT_TESTING_H_
+#endif  // DDP_WORKER_FORMATS_TESTING_H_

@@ -1,6 +1,6 @@
-// XXH3-128, the checksum of everything that a checkpoint holds.
-#ifndef DDP_WORKER_CHECKPOINT_XXH3_H_
-#define DDP_WORKER_CHECKPOINT_XXH3_H_
+// XXH3-128: the checksum of checkpoints and the fingerprint of data.
+#ifndef DDP_WORKER_FORMATS_XXH3_H_
+#define DDP_WORKER_FORMATS_XXH3_H_
 
 #include <cstdint>
 #include <memory>
@@ -33,4 +33,4 @@ absl::StatusOr<std::string> Xxh3Hex(int fd);
 
 }  // namespace ddp
 
-#endif  // DDP_WORKER_CHECKPOINT_XXH3_H_
+#endif  // DDP_WORKER_FORMATS_XXH3_H_

@@ -1,4 +1,4 @@
-#include "worker/checkpoint/xxh3.h"
+#include "worker/formats/xxh3.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "common/status_macros.h"
-#include "worker/checkpoint/zip.h"
+#include "worker/formats/zip.h"
 
 namespace ddp {
 
