@@ -6,6 +6,8 @@ import math
 import os
 import shutil
 import signal
+import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import torchvision
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
-from harness import poll, write_csv
+from harness import BIN, alive, poll, write_csv
 from rigs import FROZEN, index_csv, index_job, zero_csv, zero_job
 
 SLOTS = 4
@@ -207,10 +209,9 @@ def test_b3_one_reduction_a_step_whatever_is_accumulated(daemon):
     weights, sent = [], []
     for micro_batch in (64, 4):
         job = daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--model-option", "hidden=512", "--limit",
-                            2560, "--valid", "none", "--batch-size", 128, "--micro-batch", micro_batch, "--epochs", 2, "--nproc", 2,
+                            2560, "--valid", "none", "--batch-size", 128, "--micro-batch", micro_batch, "--epochs", 6, "--nproc", 2,
                             "--optimizer", "sgd", "--lr", 0.001, "--backend", "gloo")
-        daemon.wait_step(job, 1)
-        pid = daemon.worker_pids(job)[1]  # rank 1 writes gradients, and no checkpoints
+        pid = poll(lambda: daemon.job(job)["attempts"] and daemon.worker_pids(job), "workers")[1]  # it writes no checkpoints
         last = 0
         while (now := bytes_written(pid)) is not None:
             last = max(last, now)
@@ -219,8 +220,8 @@ def test_b3_one_reduction_a_step_whatever_is_accumulated(daemon):
         weights.append(model_of(daemon, job))
     for name, tensor in weights[0].items():
         torch.testing.assert_close(tensor, weights[1][name], rtol=0, atol=1e-6)
-    # 40 steps of 784 * 512 + 512 + 512 * 10 + 10 gradients, each sent once; 16 times that if each micro-batch were reduced.
-    once = 40 * 4 * (784 * 512 + 512 + 512 * 10 + 10)
+    # 120 steps of 784 * 512 + 512 + 512 * 10 + 10 gradients, each sent once; 16 times that if each micro-batch were reduced.
+    once = 120 * 4 * (784 * 512 + 512 + 512 * 10 + 10)
     assert all(0.8 * once < n < 1.5 * once for n in sent), [n / once for n in sent]
 
 
@@ -360,7 +361,6 @@ def test_c11_the_next_epoch_and_the_end(daemon, tmp_path, all_slots):
     args = index_job(data, *FROZEN, "--valid", "none", "--batch-size", 3, "--nproc", 1, "--epochs", 5)
     three = daemon.train(*args, "--max-steps", 6)
     assert daemon.values(three, "epoch") == [0, 1, 2]
-    # d3-other folders: neither an own name of the user's nor one that is not padded counts as the newest.
     rest = goes_on_from(daemon, all_slots, [daemon.checkpoint(three)], *args)
     assert daemon.values(rest, "epoch") == [3, 4]
     assert [step for step, _ in daemon.metrics(rest, "loss")] == [7, 8, 9, 10]
@@ -398,3 +398,203 @@ def test_d3_only_own_names_are_chosen_and_deleted(daemon, tmp_path, all_slots):
     for keep in (-1, 0):
         done = daemon.run("submit", *args, "--keep", keep)
         assert done.returncode == 5 and f"--keep (training.keep): must be " in done.stderr and f"got {keep}" in done.stderr
+
+
+def test_d2_nobody_goes_on_before_rank_0_has_committed(daemon):
+    job = daemon.submit("--mode", "finetune", "--data", "fashion-mnist", "--model", "mlp", "--model-option", "hidden=1024,1024", "--limit", 4096,
+                        "--batch-size", 256, "--epochs", 100, "--valid", "none", "--nproc", 4, "--checkpoint-every", 1)
+    poll(lambda: int(daemon.job(job)["checkpoint_step"]) > 0, "a checkpoint", timeout=120)
+    pids = daemon.worker_pids(job)
+    folder = daemon.home / "jobs" / job / "checkpoints"
+    poll(lambda: any(name.startswith(".tmp-") for name in os.listdir(folder)), "a checkpoint in the making")
+    os.kill(pids[0], signal.SIGSTOP)
+    cancel = subprocess.Popen([BIN / "ddpctl", "cancel", job, "-o", "json"], env=daemon.env, stdout=subprocess.PIPE, text=True)
+    end = time.monotonic() + 0.5  # the delay of rank 0
+    while time.monotonic() < end:
+        assert all(alive(pid) for pid in pids) and cancel.poll() is None
+    os.kill(pids[0], signal.SIGCONT)
+    answer = json.loads(cancel.communicate(timeout=120)[0])
+    saved = int(answer["checkpoint_step"])
+    assert answer["state"] == "JOB_STATE_CANCELLED"
+    assert saved == daemon.metrics(job, "loss")[-1][0]
+    assert daemon.checkpoint(job).name == f"step-{saved:08d}"
+    assert all(line.endswith(" OK") for line in daemon.ctl("checkpoints", "verify", job).splitlines())
+    assert [name for name in os.listdir(folder) if name.startswith(".tmp-")] == []
+
+
+def blobs(path, names):
+    """Rows of two features that tell their class."""
+    generator = torch.Generator().manual_seed(len(names))
+    rows = []
+    for i in range(60):
+        angle = 2 * math.pi * (i % len(names)) / len(names)
+        noise = torch.randn(2, generator=generator) * 0.05
+        rows.append([math.cos(angle) + noise[0].item(), math.sin(angle) + noise[1].item(), names[i % len(names)]])
+    return write_csv(path, ["a", "b", "label"], rows)
+
+
+def blobs_job(data, *args):
+    return ("--mode", "finetune", "--model", "mlp", "--model-option", "hidden=8", "--data", data, "--feature-columns", "a,b", "--label-column",
+            "label", "--valid", data, "--batch-size", 20, "--nproc", 2, *args)
+
+
+def test_d4_names_that_do_not_fit_are_refused(daemon, tmp_path):
+    data = blobs(tmp_path / "d.csv", ["u", "v", "w"])
+    parent = daemon.train(*blobs_job(data, "--lr", 0.05, "--epochs", 3))
+    weights = model_of(daemon, parent)
+    wrong = {
+        "prefix": ({f"module.{name}": tensor for name, tensor in weights.items()}, "layers.0.weight"),
+        "one too many": (weights | {"layers.7.weight": torch.zeros(2)}, 'tensor "layers.7.weight" [2] has no place in the model'),
+        "one too few": ({name: tensor for name, tensor in weights.items() if name != "layers.1.bias"}, 'no tensor "layers.1.bias" [3]'),
+    }
+    for name, (tensors, message) in wrong.items():
+        save_file(tensors, tmp_path / f"{name}.safetensors")
+        done = daemon.run("submit", *blobs_job(data, "--init-from", tmp_path / f"{name}.safetensors"))
+        assert done.returncode == 5 and "training.init_from" in done.stderr and message in done.stderr, done.stderr
+    child = daemon.train(*blobs_job(data, *FROZEN, "--epochs", 1, "--init-from", parent))
+    assert "loaded 4 of 4 tensors" in daemon.events(child)
+    assert daemon.values(child, "valid_loss") == [pytest.approx(daemon.values(parent, "valid_loss")[-1], rel=1e-6)]
+
+
+def test_d5_another_number_of_classes(daemon, tmp_path):
+    ten = blobs(tmp_path / "ten.csv", [f"t{i}" for i in range(10)])
+    four = blobs(tmp_path / "four.csv", ["a", "b", "c", "d"])
+    parent = daemon.train(*blobs_job(ten, "--epochs", 1))
+    weights = tmp_path / "ten.safetensors"
+    save_file(model_of(daemon, parent), weights)
+    done = daemon.run("submit", *blobs_job(four, "--init-from", weights))
+    assert done.returncode == 5 and 'tensor "layers.1.bias" has the shape [10], the model needs [4]' in done.stderr, done.stderr
+    for source in (parent, weights):
+        child = daemon.train(*blobs_job(four, "--epochs", 1, "--init-from", source, "--reinit", "layers.1.*"))
+        assert "loaded 2 of 4 tensors; fresh: layers.1.bias, layers.1.weight" in daemon.events(child)
+        assert model_of(daemon, child)["layers.1.weight"].shape == (4, 8)
+    # A job brings its classes along, which the new data does not have.
+    failed = daemon.run("submit", *blobs_job(four, "--init-from", parent))
+    print(failed)
+    assert 0
+
+
+# ---- G: data
+
+
+def test_g10_a_file_of_5_gb_costs_no_memory(daemon, tmp_path):
+    data = tmp_path / "zeros.bin"
+    with open(data, "wb") as file:
+        file.truncate(5_000_000_000)
+    job = daemon.submit("--mode", "pretrain", "--model", "gpt", "--model-option", "dim=16", "--model-option", "layers=1", "--model-option",
+                        "heads=1", "--data", data, "--valid", "none", "--max-tokens", 64, "--batch-size", 8, "--max-steps", 40, "--nproc", 1)
+    pid = poll(lambda: daemon.job(job)["attempts"] and daemon.worker_pids(job), "a worker")[0]
+    peak = 0
+    while True:
+        try:
+            with open(f"/proc/{pid}/status") as file:
+                peak = max([peak, *(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))])
+        except (FileNotFoundError, ProcessLookupError):
+            break
+    assert daemon.wait(job) == "SUCCEEDED"
+    losses = daemon.values(job, "loss")
+    assert len(losses) == 40
+    assert losses[0] == pytest.approx(math.log(50257), abs=0.2)  # GPT-2's initial weights know nothing
+    assert f"train_samples {(5_000_000_000 // 2 - 1) // 64}" in daemon.events(job)
+    assert 0 < peak < 500 * 1024, f"{peak} KiB"
+
+
+def test_g12_a_token_outside_the_vocabulary_is_named_when_it_is_met(daemon, tmp_path):
+    tokens = np.arange(100_001, dtype=np.uint16) % 50
+    tokens[90_001] = 50
+    tokens.tofile(tmp_path / "d.bin")
+    job = daemon.train("--mode", "pretrain", "--model", "gpt", "--model-option", "dim=4", "--model-option", "layers=1", "--model-option", "heads=1",
+                       "--data", tmp_path / "d.bin", "--vocab-size", 50, "--max-tokens", 16, "--valid", "none", "--batch-size", 512, "--epochs",
+                       1, "--nproc", 2, expect="FAILED")
+    found = daemon.job(job)
+    assert f"{tmp_path}/d.bin: byte 180002: token 50 is outside the vocabulary of 50" in found["failure"]["message"]
+    assert found["failure"]["retryable"] is False and len(found["attempts"]) == 1
+
+
+def test_g12_unseen_words_keep_the_vocabulary(daemon, tmp_path):
+    (tmp_path / "old.txt").write_text("the cat sat\nthe dog ran\n" * 4)
+    (tmp_path / "new.txt").write_text("the façade ran\n" * 4)
+    args = ("--mode", "pretrain", "--objective", "clm", "--model", "gpt", "--model-option", "dim=4", "--model-option", "layers=1",
+            "--model-option", "heads=1", "--valid", "none", "--epochs", 1, "--batch-size", 4, "--nproc", 1)
+    parent = daemon.train(*args, "--data", tmp_path / "old.txt")
+    child = daemon.train(*args, "--data", tmp_path / "new.txt", "--init-from", parent)
+    # Padding, unknown, mask, and five words.
+    for job in (parent, child):
+        assert "vocabulary 8" in daemon.events(job) and model_of(daemon, job)["transformer.wte.weight"].shape == (8, 4)
+    assert all(math.isfinite(loss) for loss in daemon.values(child, "loss"))
+
+
+# ---- Every flag of optimizers and schedules, and histograms, end to end
+
+
+def cosine(s, total, lr, low):
+    return low + (lr - low) * (1 + math.cos(math.pi * s / total)) / 2
+
+
+RECIPES = {
+    "adam by steps": (
+        ("--optimizer", "adam", "--beta1", 0.8, "--beta2", 0.95, "--eps", 1e-3, "--weight-decay", 0.01, "--step-size", 1, "--gamma", 0.5),
+        lambda p: torch.optim.Adam(p, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.01), None, lambda s: 0.1 * 0.5 ** (s // 3)),
+    "adamw by cosine": (
+        ("--optimizer", "adamw", "--weight-decay", 0.1, "--schedule", "cosine", "--warmup", 2, "--min-lr", 0.02),
+        lambda p: torch.optim.AdamW(p, weight_decay=0.1), None, lambda s: 0.1 * (s + 1) / 2 if s < 2 else cosine(s - 2, 7, 0.1, 0.02)),
+    "sgd by milestones": (
+        ("--optimizer", "sgd", "--momentum", 0.9, "--nesterov", "true", "--schedule", "multistep", "--milestones", "1,2", "--gamma", 0.5),
+        lambda p: torch.optim.SGD(p, momentum=0.9, nesterov=True), None, lambda s: 0.1 * 0.5 ** (s // 3)),
+    "sgd on a line": (
+        ("--optimizer", "sgd", "--momentum", 0.5, "--weight-decay", 0.01, "--schedule", "linear", "--min-lr", 0.01, "--clip", 0.5),
+        lambda p: torch.optim.SGD(p, momentum=0.5, weight_decay=0.01), 0.5, lambda s: 0.1 + (0.01 - 0.1) * s / 9),
+    "adam, constant": (("--schedule", "constant", "--clip", 1), lambda p: torch.optim.Adam(p), 1, lambda s: 0.1),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_flag_of_optimizers_and_schedules(daemon, tmp_path, name):
+    flags, make, clip, rate = RECIPES[name]
+    data = index_csv(tmp_path / "d.csv", 24, target=lambda i: i / 10)
+    job = daemon.train(*index_job(data, "--lr", 0.1, "--valid", "none", "--batch-size", 8, "--nproc", 2, "--epochs", 3, *flags))
+    w = torch.nn.Parameter(torch.zeros(1))
+    optimizer = make([w])
+    rates, losses = [], []
+    for batch in [batch for epoch in range(3) for batch in batches(24, 8, epoch)]:
+        rates.append(rate(len(rates)))
+        optimizer.param_groups[0]["lr"] = rates[-1]
+        optimizer.zero_grad()
+        loss = ((w - torch.tensor(batch) / 10) ** 2).mean()
+        loss.backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_([w], clip)
+        optimizer.step()
+        losses.append(loss.item())
+    assert daemon.values(job, "lr") == pytest.approx(rates, rel=1e-12)
+    assert daemon.values(job, "loss") == pytest.approx(losses, rel=1e-4)
+    assert model_of(daemon, job)["w"].item() == pytest.approx(w.item(), rel=1e-5)
+
+
+def test_histograms_of_parameters_and_gradients(daemon, tmp_path):
+    data = blobs(tmp_path / "d.csv", ["u", "v", "w"])
+    twin = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    generator = torch.Generator().manual_seed(6)
+    for parameter in twin.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator)
+    tensors = dict(zip(["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias"], twin.parameters()))
+    save_file({name: tensor.detach().clone() for name, tensor in tensors.items()}, tmp_path / "w.safetensors")
+    job = daemon.train(*blobs_job(data, *FROZEN, "--init-from", tmp_path / "w.safetensors", "--epochs", 2, "--watch-every", 2))
+    found = json.loads(daemon.ctl("histograms", job, "--max-steps", 10, "-o", "json"))["histograms"]
+    assert {(h["series"], int(h["step"])) for h in found} == {(f"{kind}/{name}", step) for kind in ("param", "grad") for name in tensors
+                                                              for step in (2, 4, 6)}
+    rows = [line.split(",") for line in open(data).read().splitlines()[1:]]
+    x = torch.tensor([[float(a), float(b)] for a, b, _ in rows])
+    y = torch.tensor(["uvw".index(label) for _, _, label in rows])
+    steps = batches(60, 20, 0) + batches(60, 20, 1)
+    for histogram in found:
+        kind, name = histogram["series"].split("/")
+        values = tensors[name]
+        if kind == "grad":
+            batch = steps[int(histogram["step"]) - 1]
+            values = torch.autograd.grad(F.cross_entropy(twin(x[batch]), y[batch]), values)[0]
+        assert (histogram["min"], histogram["max"]) == pytest.approx((values.min().item(), values.max().item()), rel=1e-4, abs=1e-6)
+        counts = [int(count) for count in histogram["counts"]]
+        assert len(counts) == 64 and sum(counts) == values.numel() and histogram["non_finite"] == "0"
+        if kind == "param":
+            assert counts == np.histogram(values.detach().double().numpy(), bins=64)[0].tolist()
