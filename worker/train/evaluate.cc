@@ -45,8 +45,9 @@ std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_
     has_accuracy |= sums[4] > 0;
     if (sums[3] > 0) return std::nullopt;
   }
-  if (count == 0) return std::nullopt;
-  Evaluation result{.loss = loss / count, .count = static_cast<int64_t>(count)};
+  Evaluation result{.count = static_cast<int64_t>(count)};
+  if (count == 0) return result;
+  result.loss = loss / count;
   if (has_accuracy) result.accuracy = correct / count;
   return result;
 }

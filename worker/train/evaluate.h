@@ -18,8 +18,8 @@ struct Evaluation {
 };
 
 // Counts each of the n samples exactly once on any number of ranks; no gradient, no dropout, no random number, no
-// sampler. Unset when n is 0 (the metric is absent, not 0), or when any rank's should_stop said so on the way (all
-// ranks agree).
+// sampler. Unset when any rank's should_stop said so on the way (all ranks agree). With a count of 0 (nothing to
+// predict) there is no mean: the metric is absent, not 0.
 std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
                                    bool bf16, const std::function<bool()>& should_stop);
 

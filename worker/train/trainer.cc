@@ -364,6 +364,7 @@ bool Trainer::Validate() {
                });
   if (rank0()) parts_.link.Phase("training");
   if (!result) return false;
+  if (result->count == 0) return true;
   state_.valid_loss = progress_.valid_loss = result->loss;
   state_.valid_accuracy = progress_.valid_accuracy = result->accuracy;
   if (rank0()) {
