@@ -9,7 +9,7 @@
 namespace ddp {
 
 inline constexpr std::array<std::string_view, 13> kDataFileEndings = {
-    ".csv",  ".tsv",    ".jsonl", ".txt", ".idx",         ".idx.gz", "-ubyte",
+    ".csv",   ".tsv",      ".jsonl", ".txt", ".idx",         ".idx.gz", "-ubyte",
     ".ubyte", "-ubyte.gz", ".npy",   ".npz", ".safetensors", ".bin"};
 
 inline bool IsDataFile(std::string_view path) {
