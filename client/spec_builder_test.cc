@@ -78,6 +78,7 @@ TEST(SpecBuilderTest, Errors) {
   EXPECT_EQ(ErrorOf({.flag_values = {{"--seed", {"-1"}}}}), "--seed: must be a whole number >= 0, got \"-1\"");
   EXPECT_EQ(ErrorOf({.flag_values = {{"--optimizer", {"adan"}}}}),
             "--optimizer: must be one of adam, adamw, sgd; got \"adan\"");
+  EXPECT_EQ(ErrorOf({.flag_values = {{"--nesterov", {"yes"}}}}), "--nesterov: must be true or false, got \"yes\"");
   EXPECT_EQ(ErrorOf({.flag_values = {{"--model-option", {"dim"}}}}), "--model-option: must be NAME=VALUE, got \"dim\"");
   EXPECT_EQ(ErrorOf({.sets = {"training.lrr=1"}}), "--set training.lrr: unknown field \"lrr\"; did you mean \"lr\"?");
   EXPECT_EQ(ErrorOf({.sets = {"training=1"}}), "--set training: is a group of fields, not one value");

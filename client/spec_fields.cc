@@ -105,6 +105,12 @@ absl::Status SetValue(Message& message, const FieldDescriptor& field, const std:
     }
     case FieldDescriptor::CPPTYPE_ENUM:
       return SetEnum(message, field, text);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      if (text != "true" && text != "false") {
+        return absl::InvalidArgumentError(absl::StrCat("must be true or false, got ", Shown(text)));
+      }
+      DDP_STORE(Bool, text == "true");
+      return status;
     default:
       return absl::InvalidArgumentError("is a group of fields, not one value");
   }
