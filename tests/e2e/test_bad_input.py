@@ -68,7 +68,7 @@ def test_missing_file(daemon, tmp_path):
         (["a", "b"], [[1, 2], ["nan", 3]], 'FILE:3: column "a": "nan" is not a finite number'),
         (["a", "b"], [[1, 2], [1, 2, 3]], "FILE:3: "),
         (["a", "b"], [[1, ""]], 'FILE:2: column "b" is empty'),
-        (["a", "b"], [], "FILE has a header, but no samples"),
+        (["a", "b"], [], "FILE has no samples"),
     ],
 )
 def test_wrong_csv(daemon, tmp_path, header, rows, message):
