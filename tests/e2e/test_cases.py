@@ -140,8 +140,11 @@ def gpt_job(data, *args):
 def test_a15_a_validation_set_with_nothing_to_predict(daemon, tmp_path):
     (tmp_path / "train.txt").write_text("abcd\nefgh\n")
     (tmp_path / "valid.txt").write_text("a\nb\n")  # a text of one token has no next one
-    job = daemon.train(*gpt_job(tmp_path / "train.txt", "--valid", tmp_path / "valid.txt", "--epochs", 2, "--batch-size", 2, "--nproc", 1),
-                       timeout=60)
+    job = daemon.submit(*gpt_job(tmp_path / "train.txt", "--valid", tmp_path / "valid.txt", "--epochs", 2, "--batch-size", 2, "--nproc", 1))
+    try:
+        assert daemon.wait(job, timeout=60) == "SUCCEEDED"
+    finally:
+        daemon.run("cancel", "--force", job)  # it was once started again for ever, on a slot that the other tests want
     assert len(daemon.values(job, "loss")) == 2
     assert daemon.values(job, "valid_loss") == []
     assert not (daemon.checkpoint(job).parent / "best.json").exists()
