@@ -94,3 +94,15 @@ def write_tokens(path, tokens):
     """Ids of GPT-2's vocabulary, small ones far more often than large ones."""
     ids = numpy.random.default_rng(0).zipf(1.2, size=tokens) % 50257
     ids.astype(numpy.uint16).tofile(path)
+
+
+def google_benchmark(program, *args):
+    """Runs a program of bench/ with ddp-worker's memory settings; its benchmarks, as in the JSON it prints, by name."""
+    path = ROOT / "build/release/bench-bin" / program
+    if not path.exists():
+        sys.exit(f"{path} is missing: scripts/build release {program}")
+    command = [path, *map(str, args), "--benchmark_format=json"]
+    done = subprocess.run(command, env=os.environ | KEEP_FREED_MEMORY, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return {benchmark["name"]: benchmark for benchmark in json.loads(done.stdout)["benchmarks"]}
