@@ -1,5 +1,6 @@
 """Both sides of the benchmarks: ddpd's and torchrun's."""
 
+import argparse
 import csv
 import datetime
 import io
@@ -21,6 +22,13 @@ RANKS = 2
 
 # glibc keeps what is freed, as ddp-worker makes it do (KeepFreedMemory in worker/main.cc).
 KEEP_FREED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 62), "MALLOC_TOP_PAD_": str(64 << 20)}
+
+
+def quick_asked():
+    """For benchmarks whose only flag is --quick: as little as shows that everything runs."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    return parser.parse_args().quick
 
 
 class Ddpd:

@@ -5,7 +5,6 @@ data_loading.py [--quick]    (--quick: a tenth of an epoch)
 read: from the files to samples in memory, tokenized. batches: shuffled, padded, hidden tokens drawn, images normalised.
 """
 
-import argparse
 import pathlib
 import tempfile
 import time
@@ -70,9 +69,7 @@ def python_side(tokens):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick = common.quick_asked()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         tokens = pathlib.Path(folder) / "tokens.bin"

@@ -6,16 +6,13 @@ Data is in memory before the clock starts; DistributedSampler order, Distributed
 of the loss per step (as ddpd reports the global loss of every step). --tuned: by hand, what ddpd does by itself and Python can do, see
 tuned_steps; environment variables of the allocator come from common.py.
 
-Rank 0 prints one line "RESULT {...}": first_step (UNIX time), steps_per_second (after the warm-up), losses (of all steps), and
-high_water_kb and shared_out_kb: this process's VmHWM and PSS.
+Rank 0 prints one line "RESULT {...}": first_step (UNIX time), steps_per_second (after the warm-up) and losses (of all steps).
 """
 
 import argparse
 import contextlib
 import json
 import os
-import pathlib
-import re
 import sys
 import time
 from dataclasses import dataclass
@@ -137,12 +134,6 @@ def tuned_steps(job, data, sampler, share, autocast):
             yield total
 
 
-def memory_kb():
-    status = pathlib.Path("/proc/self/status").read_text()
-    maps = pathlib.Path("/proc/self/smaps_rollup").read_text()
-    return {"high_water_kb": int(re.search(r"VmHWM:\s+(\d+)", status)[1]), "shared_out_kb": int(re.search(r"\nPss:\s+(\d+)", maps)[1])}
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=JOBS)
@@ -176,7 +167,7 @@ def main():
             break
     rate = args.steps / (time.perf_counter() - start)
     if rank == 0:
-        print("RESULT", json.dumps({"first_step": first_step, "steps_per_second": rate, "losses": losses} | memory_kb()), flush=True)
+        print("RESULT", json.dumps({"first_step": first_step, "steps_per_second": rate, "losses": losses}), flush=True)
     # Not destroy_process_group: gloo's teardown aborts now and then when the peer is gone a moment earlier.
     dist.barrier()
     sys.stdout.flush()
