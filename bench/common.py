@@ -1,5 +1,6 @@
 """Both sides of the benchmarks: ddpd's and torchrun's."""
 
+import argparse
 import csv
 import datetime
 import io
@@ -13,12 +14,26 @@ import sys
 import tempfile
 import time
 
+import numpy
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("DDP_BIN", ROOT / "build/release/bin"))
-WARM_UP = 3  # first steps, not measured on either side
+RANKS = 2
+
+# glibc keeps what is freed, as ddp-worker makes it do (KeepFreedMemory in worker/main.cc).
+KEEP_FREED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 62), "MALLOC_TOP_PAD_": str(64 << 20)}
+
+
+def quick_asked():
+    """For benchmarks whose only flag is --quick: as little as shows that everything runs."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    return parser.parse_args().quick
 
 
 class Ddpd:
+    """A daemon with a home of its own, while the `with` lasts."""
+
     def __enter__(self):
         self.home = tempfile.mkdtemp(prefix="ddpd-bench.")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("DDPD_")} | {"DDPD_HOME": self.home}
@@ -32,11 +47,14 @@ class Ddpd:
     def ctl(self, *args):
         done = subprocess.run([BIN / "ddpctl", *map(str, args)], env=self.env, capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"ddpctl {args}: {done.stderr}")
+            sys.exit(f"ddpctl {' '.join(map(str, args))}: {done.stderr}")
         return done.stdout
 
+    def submit(self, *args):
+        return self.ctl("submit", "--nproc", RANKS, "--valid", "none", "--schedule", "constant", *args).strip()
+
     def train(self, *args):
-        job = self.ctl("submit", *args).strip()
+        job = self.submit(*args)
         self.ctl("wait", job)
         return job
 
@@ -45,43 +63,59 @@ class Ddpd:
         rows = csv.DictReader(io.StringIO(self.ctl("metrics", job, "--series", series, "--csv")))
         return [float(row["value"]) for row in rows]
 
-    def steps_per_second(self, job):
-        """From the times of the steps after the warm-up, as the worker reported them."""
+    def losses(self, job):
+        """(the time that the worker says, the loss) of every step."""
         rows = csv.DictReader(io.StringIO(self.ctl("metrics", job, "--series", "loss", "--csv")))
-        times = [float(row["time"]) for row in rows][WARM_UP - 1 :]
-        return (len(times) - 1) / (times[-1] - times[0])
+        return [(float(row["time"]), float(row["value"])) for row in rows]
 
-    def first_step_after(self, job, start):
+    def first_step_time(self, job):
         text = json.loads(self.ctl("get", job, "-o", "json"))["attempts"][0]["first_step_time"]
         seconds, _, fraction = text.rstrip("Z").partition(".")
-        moment = datetime.datetime.fromisoformat(seconds).replace(tzinfo=datetime.timezone.utc).timestamp()
-        return moment + float(f"0.{fraction or 0}") - start
+        return datetime.datetime.fromisoformat(seconds).replace(tzinfo=datetime.timezone.utc).timestamp() + float(f"0.{fraction or 0}")
 
 
-def torchrun(kind, steps, batch, ranks=2):
-    """(seconds from the start of torchrun to the first step, steps per second)"""
-    env = os.environ | {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // ranks))}
-    command = [pathlib.Path(sys.executable).parent / "torchrun", "--standalone", "--nproc-per-node", str(ranks),
-               pathlib.Path(__file__).with_name("plain_ddp.py"), kind, str(steps), str(batch)]
-    start = time.time()
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
+def torchrun(kind, batch, steps, data=None, warm_up=1, tuned=False, bf16=False):
+    """What plain_ddp.py says of itself."""
+    threads = max(1, len(os.sched_getaffinity(0)) // RANKS)
+    env = os.environ | {"OMP_NUM_THREADS": str(threads)} | (KEEP_FREED_MEMORY if tuned else {})
+    command = [pathlib.Path(sys.executable).parent / "torchrun", "--standalone", "--nproc-per-node", RANKS,
+               pathlib.Path(__file__).with_name("plain_ddp.py"), kind, "--batch", batch, "--steps", steps, "--warm-up", warm_up]
+    command += ["--data", data] if data else []
+    command += ["--tuned"] if tuned else []
+    command += ["--bf16"] if bf16 else []
+    done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    first = float(re.search(r"first_step (\S+)", done.stdout)[1]) - start
-    return first, float(re.search(r"steps_per_second (\S+)", done.stdout)[1])
+    return json.loads(re.search(r"^RESULT (.*)$", done.stdout, re.MULTILINE)[1])
 
 
-def mlp_csv(folder):
-    """The data of plain_ddp.py's mlp: 16,384 samples of 64 normal features, 10 classes."""
-    import torch
+def write_numbers(folder, samples):
+    """x.npy: samples of 64 normal features; y.npy: one of 10 classes each."""
+    generator = numpy.random.default_rng(0)
+    folder = pathlib.Path(folder)
+    numpy.save(folder / "x.npy", generator.standard_normal((samples, 64), dtype=numpy.float32))
+    numpy.save(folder / "y.npy", generator.integers(10, size=samples))
 
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(16384, 64, generator=generator)
-    y = torch.randint(10, (16384,), generator=generator)
-    names = [f"f{i}" for i in range(64)]
-    path = pathlib.Path(folder) / "mlp.csv"
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*names, "label"])
-        writer.writerows([*row, label] for row, label in zip(x.tolist(), y.tolist()))
-    return ("--model", "mlp", "--data", path, "--feature-columns", ",".join(names), "--label-column", "label")
+
+def numbers(folder):
+    """Flags of `ddpctl submit` for these."""
+    folder = pathlib.Path(folder)
+    return ("--mode", "finetune", "--model", "mlp", "--data", folder / "x.npy", "--labels", folder / "y.npy")
+
+
+def write_tokens(path, tokens):
+    """Ids of GPT-2's vocabulary, small ones far more often than large ones."""
+    ids = numpy.random.default_rng(0).zipf(1.2, size=tokens) % 50257
+    ids.astype(numpy.uint16).tofile(path)
+
+
+def google_benchmark(program, *args):
+    """Runs a program of bench/ with ddp-worker's memory settings; its benchmarks, as in the JSON it prints, by name."""
+    path = ROOT / "build/release/bench-bin" / program
+    if not path.exists():
+        sys.exit(f"{path} is missing: scripts/build release {program}")
+    command = [path, *map(str, args), "--benchmark_format=json"]
+    done = subprocess.run(command, env=os.environ | KEEP_FREED_MEMORY, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return {benchmark["name"]: benchmark for benchmark in json.loads(done.stdout)["benchmarks"]}

@@ -1,115 +1,173 @@
 """The other side of the benchmarks: the same job as a plain PyTorch script, without the usual mistakes.
 
-torchrun --standalone --nproc-per-node N plain_ddp.py mlp|text-encoder STEPS BATCH
+torchrun --standalone --nproc-per-node N plain_ddp.py KIND [--data PATH] --batch B --steps N [--warm-up N] [--tuned] [--bf16]
 
-Data is in memory before the clock starts; DistributedSampler order, DistributedDataParallel on gloo, Adam, one all-reduce of the
-loss per step (as ddpd reports the global loss of every step). Prints on rank 0: "first_step UNIX_TIME" and "steps_per_second X".
+Data is in memory before the clock starts; DistributedSampler order, DistributedDataParallel on gloo, DataLoader, Adam, one all-reduce
+of the loss per step (as ddpd reports the global loss of every step). --tuned: by hand, what ddpd does by itself and Python can do, see
+tuned_steps; environment variables of the allocator come from common.py.
+
+Rank 0 prints one line "RESULT {...}": first_step (UNIX time), steps_per_second (after the warm-up) and losses (of all steps).
 """
 
+import argparse
+import contextlib
+import json
 import os
 import sys
 import time
+from dataclasses import dataclass
+from typing import Callable
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, default_collate
 from torch.utils.data.distributed import DistributedSampler
 
-WARM_UP = 3
+import plain_data
+import plain_models
 
 
-class Mlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
-
-    def forward(self, x):
-        return self.net(x)
-
-
-class TextEncoder(nn.Module):
-    """d 128, 2 layers, 4 heads, 32 tokens, vocabulary 16,384, dropout 0.1; predicts hidden tokens with tied weights."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(16384, 128)
-        self.position = nn.Embedding(32, 128)
-        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True, norm_first=True)
-        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(128), enable_nested_tensor=False)
-        self.bias = nn.Parameter(torch.zeros(16384))
-
-    def forward(self, tokens, hidden):
-        padding = tokens == 0
-        h = self.embedding(tokens.masked_fill(hidden, 2)) + self.position(torch.arange(tokens.shape[1]))
-        h = self.encoder(h, src_key_padding_mask=padding)
-        return h[hidden] @ self.embedding.weight.T + self.bias
+@dataclass
+class Job:
+    model: Callable
+    data: Callable  # of --data
+    inputs: Callable  # of a batch: arguments of the model, targets of the logits that it returns
+    micro_batch: int  # of --tuned: ddpd's
 
 
-def mlp_data():
-    generator = torch.Generator().manual_seed(0)
-    return TensorDataset(torch.randn(16384, 64, generator=generator), torch.randint(10, (16384,), generator=generator))
+def labelled(x, y):
+    return (x,), y
 
 
-def text_data():
-    """Glosses of WordNet as word ids, cut and padded to 32."""
-    import collections
-    import re
+def next_token(tokens, following):
+    return (tokens,), following.flatten()
 
-    texts = []
-    for part in ("noun", "verb", "adj", "adv"):
-        with open(f"/usr/share/wordnet/data.{part}", encoding="utf-8") as file:
-            texts += [line.split(" | ", 1)[1].strip() for line in file if not line.startswith("  ")]
-    words = [re.findall(r"[a-z0-9]+", text.lower())[:32] for text in texts]
-    counts = collections.Counter(word for text in words for word in text)
-    ids = {word: i + 3 for i, (word, _) in enumerate(counts.most_common(16381))}
-    tokens = torch.zeros(len(words), 32, dtype=torch.long)
-    for i, text in enumerate(words):
-        row = [ids.get(word, 1) for word in text] or [1]
-        tokens[i, : len(row)] = torch.tensor(row)
-    return TensorDataset(tokens)
+
+def masked_text(tokens):
+    padding = tokens == plain_data.PAD
+    tokens, hidden, targets = plain_data.hide(tokens)
+    return (tokens, padding, hidden), targets
+
+
+JOBS = {
+    "mlp-small": Job(lambda: plain_models.Mlp([256, 256]), plain_data.numbers, labelled, 1024),
+    "mlp-large": Job(lambda: plain_models.Mlp([1024, 1024]), plain_data.numbers, labelled, 1024),
+    "text-encoder": Job(plain_models.TextEncoder, lambda _: plain_data.wordnet(), masked_text, 128),
+    "convnet": Job(plain_models.Convnet, lambda _: plain_data.fashion_mnist(), labelled, 64),
+    "resnet18": Job(plain_models.Resnet18, lambda _: plain_data.fashion_mnist(), labelled, 64),
+    "gpt": Job(plain_models.Gpt, plain_data.Windows, next_token, 16),
+}
+
+
+def epochs(sampler):
+    epoch = 0
+    while True:
+        sampler.set_epoch(epoch)
+        yield
+        epoch += 1
+
+
+def plain_steps(job, data, sampler, share, autocast):
+    """Generator of training steps; each gives its loss."""
+    model = DistributedDataParallel(job.model())
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    loader = DataLoader(data, batch_size=share, sampler=sampler, drop_last=True)
+    for _ in epochs(sampler):
+        for batch in loader:
+            inputs, targets = job.inputs(*batch)
+            optimizer.zero_grad()
+            with autocast():
+                loss = F.cross_entropy(model(*inputs), targets)
+            loss.backward()
+            optimizer.step()
+            yield loss.detach()
+
+
+def fetch(data, indices):
+    if isinstance(data, TensorDataset):
+        return [tensor[indices] for tensor in data.tensors]
+    return default_collate([data[i] for i in indices.tolist()])
+
+
+def tuned_steps(job, data, sampler, share, autocast):
+    """The same with what ddpd does: micro-batches that fit the cache and one reduction; texts grouped by length and trimmed to the
+    longest of a micro-batch; images channels-last; the fused optimizer; gradients in their buckets; tensors taken straight out of
+    memory instead of a DataLoader."""
+    model = job.model()
+    images = isinstance(model, (plain_models.Convnet, plain_models.Resnet18))
+    texts = isinstance(model, plain_models.TextEncoder)
+    if images:
+        model = model.to(memory_format=torch.channels_last)
+    model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+    lengths = (data.tensors[0] != plain_data.PAD).sum(1) if texts else None
+
+    def inputs_of(indices):
+        batch = fetch(data, indices)
+        if images:
+            batch[0] = batch[0].contiguous(memory_format=torch.channels_last)
+        if not texts:
+            return job.inputs(*batch)
+        longest = int(lengths[indices].max())
+        (tokens, padding, hidden), targets = job.inputs(batch[0][:, :longest])
+        return (tokens, padding if bool(padding.any()) else None, hidden), targets
+
+    for _ in epochs(sampler):
+        order = torch.tensor(list(sampler))
+        for begin in range(0, len(order) - share + 1, share):
+            indices = order[begin : begin + share]
+            if texts:
+                indices = indices[lengths[indices].argsort()]
+            parts = [inputs_of(part) for part in indices.split(job.micro_batch)]
+            count = sum(len(targets) for _, targets in parts)
+            optimizer.zero_grad(set_to_none=False)
+            total = torch.zeros(())
+            for i, (inputs, targets) in enumerate(parts):
+                with contextlib.nullcontext() if i + 1 == len(parts) else model.no_sync():
+                    with autocast():
+                        loss = F.cross_entropy(model(*inputs), targets, reduction="sum") / count
+                    loss.backward()
+                total += loss.detach()
+            optimizer.step()
+            yield total
 
 
 def main():
-    kind, steps, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=JOBS)
+    parser.add_argument("--data")
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--warm-up", type=int, default=1)
+    parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--bf16", action="store_true")
+    args = parser.parse_args()
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // world))
     torch.manual_seed(0)
-    data = mlp_data() if kind == "mlp" else text_data()
-    model = DistributedDataParallel(Mlp() if kind == "mlp" else TextEncoder())
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    job = JOBS[args.kind]
+    data = job.data(args.data)
     sampler = DistributedSampler(data, shuffle=True, seed=0)
-    loader = DataLoader(data, batch_size=batch // world, sampler=sampler, drop_last=True)
-    step, epoch, start = 0, 0, 0.0
-    while step < steps + WARM_UP:
-        sampler.set_epoch(epoch)
-        for sample in loader:
-            optimizer.zero_grad()
-            if kind == "mlp":
-                loss = nn.functional.cross_entropy(model(sample[0]), sample[1])
-            else:
-                (tokens,) = sample
-                # Padding needs no work in either side: cut to the longest of the batch.
-                tokens = tokens[:, : int((tokens != 0).sum(1).max())]
-                hidden = (torch.rand(tokens.shape) < 0.15) & (tokens != 0)
-                loss = nn.functional.cross_entropy(model(tokens, hidden), tokens[hidden])
-            loss.backward()
-            optimizer.step()
-            total = loss.detach().clone()
-            dist.all_reduce(total)
-            total.item()
-            step += 1
-            if rank == 0 and step == 1:
-                print(f"first_step {time.time()}", flush=True)
-            if step == WARM_UP:
-                start = time.perf_counter()
-            if step == steps + WARM_UP:
-                break
-        epoch += 1
+
+    def autocast():
+        return torch.autocast("cpu", torch.bfloat16, enabled=args.bf16)
+
+    steps = (tuned_steps if args.tuned else plain_steps)(job, data, sampler, args.batch // world, autocast)
+    losses, first_step, start = [], None, time.perf_counter()
+    for total in steps:
+        dist.all_reduce(total)
+        losses.append(total.item() / world)
+        first_step = first_step or time.time()
+        if len(losses) == args.warm_up:
+            start = time.perf_counter()
+        if len(losses) == args.warm_up + args.steps:
+            break
+    rate = args.steps / (time.perf_counter() - start)
     if rank == 0:
-        print(f"steps_per_second {steps / (time.perf_counter() - start)}", flush=True)
+        print("RESULT", json.dumps({"first_step": first_step, "steps_per_second": rate, "losses": losses}), flush=True)
     # Not destroy_process_group: gloo's teardown aborts now and then when the peer is gone a moment earlier.
     dist.barrier()
     sys.stdout.flush()

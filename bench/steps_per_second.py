@@ -1,34 +1,90 @@
-"""Optimizer steps per second, ddpd against torchrun + DistributedDataParallel, alternating, best of each side's rounds.
+"""Optimizer steps per second: ddpd, torchrun + DistributedDataParallel, and the same script tuned by hand with ddpd's tricks.
 
-steps_per_second.py [mlp] [text-encoder]    (default: both)
+steps_per_second.py [WORKLOAD ...] [--quick]    (default: all; --quick: three steps each, to see that everything runs)
+
+The three sides take turns, and of each side its best round counts: a third program can only take time away. The last column is the
+loss of one and the same step on each side: they learn alike.
 """
 
-import sys
+import argparse
+import pathlib
 import tempfile
+from dataclasses import dataclass
 
 import common
 
-ROUNDS = {"mlp": 3, "text-encoder": 1}
+
+@dataclass
+class Workload:
+    kind: str  # of plain_ddp.py
+    batch: int  # global
+    rounds: int
+    warm_up: int  # steps that are not measured
+    steps: tuple  # measured: ddpd, plain, tuned
+    ours: tuple  # flags of `ddpctl submit`
+    data: str = ""  # for plain_ddp.py, in the temporary folder
+    bf16: bool = False  # ddpd and tuned; plain stays as it is
 
 
-def bench(daemon, name, ours, kind, batch, steps, plain_steps):
-    best_ours = best_plain = 0.0
-    for _ in range(ROUNDS[name]):
-        job = daemon.train(*ours, "--nproc", 2, "--batch-size", batch, "--valid", "none", "--max-steps", steps + common.WARM_UP)
-        best_ours = max(best_ours, daemon.steps_per_second(job))
-        best_plain = max(best_plain, common.torchrun(kind, plain_steps, batch)[1])
-    print(f"{name:<14} global batch {batch:>5}, 2 ranks: ddpd {best_ours:9.3f} steps/s   torchrun + DDP {best_plain:9.3f} steps/s   "
-          f"ratio {best_ours / best_plain:6.2f}", flush=True)
+IMAGES = ("--mode", "finetune", "--data", "fashion-mnist")
+
+
+def workloads(folder):
+    return {
+        "mlp small": Workload("mlp-small", 128, 3, 20, (1000, 800, 800), ("--model-option", "hidden=256,256", *common.numbers(folder)), "."),
+        "mlp large": Workload("mlp-large", 512, 3, 10, (150, 150, 150), ("--model-option", "hidden=1024,1024", *common.numbers(folder)), "."),
+        "text-encoder": Workload("text-encoder", 4096, 2, 1, (10, 3, 5), ("--mode", "pretrain")),
+        "text-encoder bf16": Workload("text-encoder", 4096, 1, 1, (10, 3, 5), ("--mode", "pretrain", "--precision", "bf16"), bf16=True),
+        "convnet": Workload("convnet", 4096, 2, 1, (8, 4, 6), (*IMAGES, "--model", "convnet")),
+        "resnet18": Workload("resnet18", 64, 2, 2, (8, 6, 6), (*IMAGES, "--model", "resnet18")),
+        "gpt small": Workload("gpt", 16, 2, 2, (10, 6, 6), ("--mode", "pretrain", "--model", "gpt", "--data", folder / "tokens.bin"),
+                              "tokens.bin"),
+    }
+
+
+def ours(daemon, workload, steps):
+    """(steps per second by the times of the steps after the warm-up, losses of all steps)"""
+    losses = daemon.losses(daemon.train(*workload.ours, "--batch-size", workload.batch, "--max-steps", steps + workload.warm_up))
+    times = [time for time, _ in losses][workload.warm_up - 1 :]
+    return (len(times) - 1) / (times[-1] - times[0]), [loss for _, loss in losses]
+
+
+def bench(daemon, folder, name, workload, quick):
+    steps = (3, 3, 3) if quick else workload.steps
+    data = folder / workload.data if workload.data else None
+
+    def python(steps, **more):
+        result = common.torchrun(workload.kind, workload.batch, steps, data, workload.warm_up, **more)
+        return result["steps_per_second"], result["losses"]
+
+    sides = (lambda: ours(daemon, workload, steps[0]), lambda: python(steps[1]),
+             lambda: python(steps[2], tuned=True, bf16=workload.bf16))
+    rounds = [[side() for side in sides] for _ in range(1 if quick else workload.rounds)]
+    best = [max(rate for rate, _ in results) for results in zip(*rounds)]
+    at = min(steps) + workload.warm_up
+    losses = "/".join(f"{losses[at - 1]:.3f}" for _, losses in rounds[0])
+    print(f"{name:<18}{workload.batch:>6} {best[0]:>10.3f} {best[1]:>10.3f} {best[2]:>10.3f} {best[0] / best[1]:>10.2f} "
+          f"{best[0] / best[2]:>10.2f}   {losses} at {at}", flush=True)
 
 
 def main():
-    names = sys.argv[1:] or ["mlp", "text-encoder"]
-    with common.Ddpd() as daemon, tempfile.TemporaryDirectory() as folder:
-        if "mlp" in names:
-            data = common.mlp_csv(folder)
-            bench(daemon, "mlp", ("--mode", "finetune", "--epochs", 1000, "--model-option", "hidden=256,256", *data), "mlp", 128, 3000, 1000)
-        if "text-encoder" in names:
-            bench(daemon, "text-encoder", ("--mode", "pretrain",), "text-encoder", 4096, 12, 4)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workloads", nargs="*")
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    with common.Ddpd() as daemon, tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        # So many that no epoch ends while the clock runs: ddpd would save a checkpoint, and the script none.
+        common.write_numbers(folder, 140000)
+        common.write_tokens(folder / "tokens.bin", 1 << 20)
+        known = workloads(folder)
+        if unknown := set(args.workloads) - set(known):
+            parser.error(f"no workload {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+        print(f"steps/s, {common.RANKS} ranks, batch is global")
+        print(f"{'':<18}{'batch':>6} {'ddpd':>10} {'plain':>10} {'tuned':>10} {'ddpd/plain':>10} {'ddpd/tuned':>10}   loss of a step")
+        for name in args.workloads or known:
+            bench(daemon, folder, name, known[name], args.quick)
 
 
-main()
+if __name__ == "__main__":
+    main()

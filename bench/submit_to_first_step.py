@@ -1,5 +1,6 @@
 """Seconds from the command to the first optimizer step: `ddpctl submit` on a running daemon against torchrun, same small MLP."""
 
+import statistics
 import tempfile
 import time
 
@@ -11,22 +12,19 @@ ROUNDS = 5
 def main():
     ours, plain, answer = [], [], []
     with common.Ddpd() as daemon, tempfile.TemporaryDirectory() as folder:
-        data = common.mlp_csv(folder)
+        common.write_numbers(folder, 16384)
         for _ in range(ROUNDS):
             start = time.time()
-            job = daemon.ctl("submit", "--mode", "finetune", "--nproc", 2, "--batch-size", 128, "--valid", "none", "--max-steps", 5, *data).strip()
+            job = daemon.submit(*common.numbers(folder), "--batch-size", 128, "--max-steps", 5)
             answer.append(time.time() - start)
             daemon.ctl("wait", job)
-            ours.append(daemon.first_step_after(job, start))
-            plain.append(common.torchrun("mlp", 5, 128)[0])
-    ours.sort()
-    plain.sort()
-    answer.sort()
-    middle = ROUNDS // 2
-    print(f"submit -> job id        {answer[middle]:.3f} s (median of {ROUNDS})")
-    print(f"submit -> first step    {ours[middle]:.3f} s (median of {ROUNDS})")
-    print(f"torchrun -> first step  {plain[middle]:.3f} s")
-    print(f"ratio                   {plain[middle] / ours[middle]:.2f}")
+            ours.append(daemon.first_step_time(job) - start)
+            start = time.time()
+            plain.append(common.torchrun("mlp-small", 128, 5, folder)["first_step"] - start)
+    print(f"submit -> job id        {statistics.median(answer):.3f} s (median of {ROUNDS})")
+    print(f"submit -> first step    {statistics.median(ours):.3f} s")
+    print(f"torchrun -> first step  {statistics.median(plain):.3f} s")
+    print(f"ratio                   {statistics.median(plain) / statistics.median(ours):.2f}")
 
 
 main()
