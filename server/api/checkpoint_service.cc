@@ -135,7 +135,7 @@ class CheckpointServiceImpl final : public v1::CheckpointService::CallbackServic
   absl::StatusOr<std::string> FolderOf(const std::string& id) {
     const absl::StatusOr<v1::Job> job = api_.manager.Get(id);
     if (!job.ok()) return job.status();
-    return api_.manager.JobFolder(job->id()) + "/checkpoints";
+    return api_.manager.CheckpointFolderOf(job->id());
   }
 
   absl::StatusOr<v1::VerifyCheckpointsResponse> DoVerify(const v1::VerifyCheckpointsRequest& request) {
@@ -143,7 +143,7 @@ class CheckpointServiceImpl final : public v1::CheckpointService::CallbackServic
     if (!folder.ok()) return folder.status();
     std::vector<int64_t> steps = ListCheckpoints(*folder);
     if (!request.checkpoint().empty()) {
-      const absl::StatusOr<int64_t> step = ResolveCheckpoint(tool_, *folder, request.checkpoint());
+      const absl::StatusOr<int64_t> step = ResolveCheckpoint(*folder, request.checkpoint());
       if (!step.ok()) return step.status();
       steps = {*step};
     }

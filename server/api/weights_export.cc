@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_folders.h"
 #include "common/status_macros.h"
+#include "server/jobs/checkpoints.h"
 #include "server/jobs/excerpt.h"
 
 namespace ddp {
@@ -28,39 +27,24 @@ absl::StatusOr<UniqueFd> NamelessFile(const std::string& folder) {
   return fd;
 }
 
-// "12, 40"
-std::string Steps(const std::vector<int64_t>& steps) {
-  std::string text;
-  for (const int64_t step : steps) absl::StrAppend(&text, text.empty() ? "" : ", ", step);
-  return text;
-}
-
 }  // namespace
 
-absl::StatusOr<int64_t> ResolveCheckpoint(CheckpointTool& tool, const std::string& checkpoints_dir,
-                                          const std::string& which) {
-  const std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
-  if (steps.empty()) return absl::NotFoundError("the job has no checkpoint");
-  if (which.empty() || which == "last") return steps.back();
-  if (which == "best") {
-    DDP_ASSIGN_OR_RETURN(const v1::ListCheckpointsResponse list, tool.List(checkpoints_dir));
-    for (const v1::Checkpoint& checkpoint : list.checkpoints()) {
-      if (checkpoint.best()) return checkpoint.step();
-    }
+absl::StatusOr<int64_t> ResolveCheckpoint(const std::string& checkpoints_dir, const std::string& which) {
+  const std::vector<CheckpointFolder> checkpoints = CommittedCheckpoints(checkpoints_dir);
+  if (checkpoints.empty()) return absl::NotFoundError("the job has no checkpoint");
+  const std::optional<int64_t> choice = ParseCheckpointChoice(which.empty() ? "last" : which);
+  if (!choice) {
+    return absl::InvalidArgumentError(absl::StrCat("a checkpoint is last, best, or a step, got ", Excerpt(which)));
+  }
+  if (const auto found = FindCheckpoint(checkpoints_dir, *choice)) return found->step;
+  if (*choice == InitFrom::kBest) {
     return absl::NotFoundError(
         absl::StrCat("the job has no best checkpoint: it has not validated yet, or keeps none; "
                      "its steps are ",
-                     Steps(steps)));
+                     StepsText(checkpoints)));
   }
-  int64_t step = -1;
-  if (!std::all_of(which.begin(), which.end(), absl::ascii_isdigit) || !absl::SimpleAtoi(which, &step)) {
-    return absl::InvalidArgumentError(absl::StrCat("a checkpoint is last, best, or a step, got ", Excerpt(which)));
-  }
-  if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("the job has no checkpoint of step ", step, "; its steps are ", Steps(steps)));
-  }
-  return step;
+  return absl::NotFoundError(
+      absl::StrCat("the job has no checkpoint of step ", *choice, "; its steps are ", StepsText(checkpoints)));
 }
 
 absl::StatusOr<std::unique_ptr<WeightsExport>> WeightsExport::Make(JobManager& manager, CheckpointTool& tool,
@@ -70,8 +54,8 @@ absl::StatusOr<std::unique_ptr<WeightsExport>> WeightsExport::Make(JobManager& m
     return absl::InvalidArgumentError("format must be WEIGHTS_FORMAT_PT or WEIGHTS_FORMAT_SAFETENSORS");
   }
   DDP_ASSIGN_OR_RETURN(const v1::Job job, manager.Get(request.job_id()));
-  const std::string folder = manager.JobFolder(job.id()) + "/checkpoints";
-  DDP_ASSIGN_OR_RETURN(const int64_t step, ResolveCheckpoint(tool, folder, request.checkpoint()));
+  const std::string folder = manager.CheckpointFolderOf(job.id());
+  DDP_ASSIGN_OR_RETURN(const int64_t step, ResolveCheckpoint(folder, request.checkpoint()));
   const std::string checkpoint = absl::StrCat(folder, "/", CheckpointName(step));
   DDP_ASSIGN_OR_RETURN(UniqueFd file, NamelessFile(home));
   absl::StatusOr<v1::WeightsHeader> header = tool.Export(checkpoint, request.format(), file.get());

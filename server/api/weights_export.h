@@ -15,8 +15,7 @@
 namespace ddp {
 
 // The step of the checkpoint that `which` means: "last" or "", "best", a step. NotFound, InvalidArgument.
-absl::StatusOr<int64_t> ResolveCheckpoint(CheckpointTool& tool, const std::string& checkpoints_dir,
-                                          const std::string& which);
+absl::StatusOr<int64_t> ResolveCheckpoint(const std::string& checkpoints_dir, const std::string& which);
 
 // A source for StreamReactor. The file that it sends has no name, so nothing is left of it whatever happens.
 class WeightsExport {

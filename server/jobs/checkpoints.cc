@@ -5,20 +5,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/checkpoint_folders.h"
 #include "common/ids.h"
 #include "server/jobs/excerpt.h"
 
 namespace ddp {
-
-namespace {
-
-// Digits and nothing else: SimpleAtoi alone takes blanks and signs too.
-bool ParseStep(const std::string& text, int64_t* step) {
-  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit) && absl::SimpleAtoi(text, step);
-}
-
-}  // namespace
 
 std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint_dir) {
   std::vector<CheckpointFolder> found;
@@ -26,6 +18,12 @@ std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint
     found.push_back({step, absl::StrCat(checkpoint_dir, "/", CheckpointName(step))});
   }
   return found;
+}
+
+std::string StepsText(const std::vector<CheckpointFolder>& checkpoints) {
+  return absl::StrJoin(checkpoints, ", ", [](std::string* text, const CheckpointFolder& checkpoint) {
+    absl::StrAppend(text, checkpoint.step);
+  });
 }
 
 absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
@@ -39,16 +37,34 @@ absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text) {
   const size_t at = text.find('@');
   result.kind = InitFrom::Kind::kJob;
   result.job = text.substr(0, at);
-  const std::string which = at == std::string::npos ? "last" : text.substr(at + 1);
-  if (which == "best") result.step = InitFrom::kBest;
-  const bool step_ok = which == "last" || which == "best" || ParseStep(which, &result.step);
-  if (!IsJobIdPrefix(result.job) || !step_ok) {
+  const std::optional<int64_t> choice = ParseCheckpointChoice(at == std::string::npos ? "last" : text.substr(at + 1));
+  if (!IsJobIdPrefix(result.job) || !choice) {
     return absl::InvalidArgumentError(
         absl::StrCat("must be JOB, JOB@last, JOB@best, JOB@STEP, or an absolute path of a checkpoint folder or a "
                      ".safetensors file, got ",
                      Excerpt(text)));
   }
+  result.step = *choice;
   return result;
+}
+
+std::optional<int64_t> ParseCheckpointChoice(const std::string& text) {
+  if (text == "last") return InitFrom::kLast;
+  if (text == "best") return InitFrom::kBest;
+  int64_t step = -1;
+  // Digits and nothing else: SimpleAtoi alone takes blanks and signs too.
+  const bool ok = std::all_of(text.begin(), text.end(), absl::ascii_isdigit) && absl::SimpleAtoi(text, &step);
+  return ok ? std::optional<int64_t>(step) : std::nullopt;
+}
+
+std::optional<CheckpointFolder> FindCheckpoint(const std::string& checkpoint_dir, int64_t choice) {
+  const std::vector<CheckpointFolder> checkpoints = CommittedCheckpoints(checkpoint_dir);
+  if (choice == InitFrom::kLast && !checkpoints.empty()) return checkpoints.back();
+  const int64_t step = choice == InitFrom::kBest ? BestCheckpoint(checkpoint_dir) : choice;
+  for (const CheckpointFolder& checkpoint : checkpoints) {
+    if (checkpoint.step == step) return checkpoint;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ddp

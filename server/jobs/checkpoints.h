@@ -3,6 +3,7 @@
 #define DDP_SERVER_JOBS_CHECKPOINTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct CheckpointFolder {
 // Committed checkpoints (folders step-NNNNNNNN with a manifest.json), oldest first.
 std::vector<CheckpointFolder> CommittedCheckpoints(const std::string& checkpoint_dir);
 
+// "3, 20": the steps of these.
+std::string StepsText(const std::vector<CheckpointFolder>& checkpoints);
+
 // What init_from names.
 struct InitFrom {
   enum class Kind { kNone, kPath, kJob };
@@ -30,6 +34,12 @@ struct InitFrom {
 };
 // InvalidArgument for text that is neither JOB, JOB@last, JOB@best, JOB@STEP nor an absolute path.
 absl::StatusOr<InitFrom> ParseInitFrom(const std::string& text);
+
+// "last", "best" or a step, as InitFrom::step has it. Unset: none of these.
+std::optional<int64_t> ParseCheckpointChoice(const std::string& text);
+
+// The committed checkpoint that such a choice means. Unset: there is none.
+std::optional<CheckpointFolder> FindCheckpoint(const std::string& checkpoint_dir, int64_t choice);
 
 }  // namespace ddp
 

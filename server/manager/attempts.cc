@@ -75,7 +75,7 @@ v1::Launch JobManager::MakeLaunch(const JobRecord& record) const {
   *launch.mutable_spec() = job.spec();
   launch.set_home(options_.home);
   launch.set_attempt_dir(AttemptFolder(job.id(), number));
-  launch.set_checkpoint_dir(JobFolder(job.id()) + "/checkpoints");
+  launch.set_checkpoint_dir(CheckpointFolderOf(job.id()));
   launch.set_init_path(record.init_path);
   launch.set_token_cache(options_.home + "/cache/tokens");
   const bool cuda = resources.device() == v1::DEVICE_CUDA;

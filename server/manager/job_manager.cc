@@ -77,6 +77,10 @@ std::string JobManager::JobFolder(const std::string& job_id) const {
   return absl::StrCat(options_.home, "/jobs/", job_id);
 }
 
+std::string JobManager::CheckpointFolderOf(const std::string& job_id) const {
+  return JobFolder(job_id) + "/checkpoints";
+}
+
 std::string JobManager::AttemptFolder(const std::string& job_id, int attempt) const {
   return absl::StrCat(JobFolder(job_id), "/attempts/", attempt);
 }

@@ -92,6 +92,7 @@ class JobManager {
   void StartBackgroundThread();
 
   std::string JobFolder(const std::string& job_id) const;
+  std::string CheckpointFolderOf(const std::string& job_id) const;
   std::string AttemptFolder(const std::string& job_id, int attempt) const;
 
  private:

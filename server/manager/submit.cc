@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint_folders.h"
 #include "common/ids.h"
 #include "common/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -83,20 +82,14 @@ absl::Status JobManager::ResolveParent(v1::JobSpec& spec, std::string* parent_id
                         absl::StrCat("training.init_from: ", std::string(parent.status().message())));
   }
   const v1::Job& job = (*parent)->second.record.job;
-  const std::string folder = JobFolder(job.id()) + "/checkpoints";
-  const std::vector<CheckpointFolder> checkpoints = CommittedCheckpoints(folder);
-  const int64_t best = BestCheckpoint(folder);
-  for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
-    if (from->step >= 0 && it->step != from->step) continue;
-    if (from->step == InitFrom::kBest && it->step != best) continue;
-    *init_path = it->path;
+  const std::string folder = CheckpointFolderOf(job.id());
+  if (const std::optional<CheckpointFolder> checkpoint = FindCheckpoint(folder, from->step)) {
+    *init_path = checkpoint->path;
     *parent_id = job.id();
     TakeFromParent(job.spec().training(), *spec.mutable_training());
     return absl::OkStatus();
   }
-  std::string steps;
-  for (const CheckpointFolder& checkpoint : checkpoints)
-    absl::StrAppend(&steps, steps.empty() ? "" : ", ", checkpoint.step);
+  const std::string steps = StepsText(CommittedCheckpoints(folder));
   return absl::FailedPreconditionError(
       absl::StrCat("training.init_from: job ", job.id(), " (", StateName(job.state()), ") has no checkpoint",
                    from->step >= 0                 ? absl::StrCat(" of step ", from->step)

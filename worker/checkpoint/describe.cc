@@ -50,7 +50,7 @@ CheckpointDescription Describe(const std::string& folder, int64_t step) {
 }  // namespace
 
 std::vector<CheckpointDescription> DescribeCheckpoints(const std::string& checkpoints_dir) {
-  const int64_t best = NumberAt<int64_t>(ReadObject(absl::StrCat(checkpoints_dir, "/best.json")), "step").value_or(-1);
+  const int64_t best = BestCheckpoint(checkpoints_dir);
   std::vector<CheckpointDescription> all;
   for (const int64_t step : ListCheckpoints(checkpoints_dir)) {
     all.push_back(Describe(absl::StrCat(checkpoints_dir, "/", CheckpointName(step)), step));
