@@ -45,6 +45,7 @@ struct Split {
   Array<uint64_t> sample_hash;  // XXH3-64 of each sample's content: what the split was decided by; not of windows
   std::shared_ptr<const TokenWindows> windows;
 
+  bool has_text() const { return windows || !token_offsets.empty(); }
   int64_t size() const { return windows ? windows->size() : static_cast<int64_t>(sample_hash.size()); }
 };
 

@@ -146,19 +146,12 @@ absl::StatusOr<RawSamples> ReadJsonLines(const std::string& path, const InputFil
   samples.whole = file.whole;
   LineReader lines(file.content, path, file.whole);
   Rows rows(spec, lines, &samples);
-  for (;;) {
-    const absl::StatusOr<bool> more = lines.Next();
-    if (!more.ok()) return FieldError(path_field, more.status());
-    if (!*more) break;
-    if (samples.size == max_rows) {
-      samples.whole = false;
-      break;
-    }
+  const auto add = [&]() -> absl::Status {
     const absl::StatusOr<Json> row = ParseLine(lines.line());
     if (!row.ok()) return FieldError(path_field, lines.Error(std::string(row.status().message())));
-    DDP_RETURN_IF_ERROR(rows.Add(*row));
-    if (++samples.size % kStopCheckEvery == 0 && should_stop && should_stop()) return StoppedError();
-  }
+    return rows.Add(*row);
+  };
+  DDP_RETURN_IF_ERROR(AddLines(lines, path_field, max_rows, should_stop, add, &samples));
   if (samples.size == 0 && samples.whole) return FieldError(path_field, absl::StrCat(path, " holds no line"));
   return samples;
 }

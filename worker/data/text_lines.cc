@@ -50,23 +50,32 @@ absl::Status LineReader::CheckText() const {
                                static_cast<unsigned char>(line_[bad])));
 }
 
+absl::Status AddLines(LineReader& lines, std::string_view field, int64_t max_rows, const StopCheck& should_stop,
+                      const std::function<absl::Status()>& add, RawSamples* samples) {
+  for (;;) {
+    const absl::StatusOr<bool> more = lines.Next();
+    if (!more.ok()) return FieldError(field, more.status());
+    if (!*more) return absl::OkStatus();
+    if (samples->size == max_rows) {
+      samples->whole = false;
+      return absl::OkStatus();
+    }
+    DDP_RETURN_IF_ERROR(add());
+    if (++samples->size % kStopCheckEvery == 0 && should_stop && should_stop()) return StoppedError();
+  }
+}
+
 absl::StatusOr<RawSamples> ReadTextLines(const std::string& path, const InputFile& file, std::string_view field,
                                          int64_t max_rows, const StopCheck& should_stop) {
   LineReader lines(file.content, path, file.whole);
   RawSamples samples;
   samples.has_text = true;
   samples.whole = file.whole;
-  for (;;) {
-    const absl::StatusOr<bool> more = lines.Next();
-    if (!more.ok()) return FieldError(field, more.status());
-    if (!*more) break;
-    if (samples.size == max_rows) {
-      samples.whole = false;
-      break;
-    }
+  const auto add = [&] {
     samples.texts.Add(lines.line());
-    if (++samples.size % kStopCheckEvery == 0 && should_stop && should_stop()) return StoppedError();
-  }
+    return absl::OkStatus();
+  };
+  DDP_RETURN_IF_ERROR(AddLines(lines, field, max_rows, should_stop, add, &samples));
   if (samples.size == 0 && samples.whole) return FieldError(field, absl::StrCat(path, " holds no line of text"));
   return samples;
 }

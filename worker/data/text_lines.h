@@ -3,6 +3,7 @@
 #define DDP_WORKER_DATA_TEXT_LINES_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,11 @@ class LineReader {
   int64_t number_ = 0;
   std::string_view line_;
 };
+
+// Calls `add` for each line, which makes one sample of lines.line(), until max_rows are there (samples->whole is then
+// false). Errors of the reader are FieldErrors of `field`, those of `add` are given back as they are.
+absl::Status AddLines(LineReader& lines, std::string_view field, int64_t max_rows, const StopCheck& should_stop,
+                      const std::function<absl::Status()>& add, RawSamples* samples);
 
 // One sample for each line, at most max_rows. Errors are FieldErrors of `field`.
 absl::StatusOr<RawSamples> ReadTextLines(const std::string& path, const InputFile& file, std::string_view field,

@@ -20,6 +20,12 @@ std::vector<std::pair<std::string, at::Tensor>> Model::state() const {
   return all;
 }
 
+std::vector<std::string> Model::parameter_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : parameters_) names.push_back(name);
+  return names;
+}
+
 int64_t Model::parameter_count() const {
   int64_t n = 0;
   for (const auto& [name, tensor] : parameters_) n += tensor.numel();

@@ -81,6 +81,7 @@ class Model {
   // Parameters, then buffers: what a checkpoint holds and what ranks must agree on.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
   at::Device device() const { return parameters_.front().second.device(); }
+  std::vector<std::string> parameter_names() const;
   int64_t parameter_count() const;
   void MoveTo(at::Device device);
 

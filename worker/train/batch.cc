@@ -33,7 +33,7 @@ BatchMaker::BatchMaker(const Split& split, Objective objective, uint64_t seed)
     : split_(split), objective_(objective), seed_(seed) {}
 
 std::vector<std::vector<int64_t>> BatchMaker::Cut(std::vector<int64_t> samples, int64_t micro_batch) const {
-  if (!split_.windows && has_text()) {
+  if (split_.has_text()) {
     std::stable_sort(samples.begin(), samples.end(), [&](int64_t a, int64_t b) { return length(a) < length(b); });
   }
   std::vector<std::vector<int64_t>> parts;
@@ -47,7 +47,7 @@ std::vector<std::vector<int64_t>> BatchMaker::Cut(std::vector<int64_t> samples, 
 Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
   Batch batch;
   batch.size = static_cast<int64_t>(samples.size());
-  if (has_text()) {
+  if (split_.has_text()) {
     FillText(samples, round, &batch);
   } else {
     FillFeatures(samples, round, &batch);

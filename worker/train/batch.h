@@ -42,7 +42,6 @@ class BatchMaker {
   Batch Make(std::span<const int64_t> samples, uint64_t round) const;
 
  private:
-  bool has_text() const { return split_.windows || !split_.token_offsets.empty(); }
   int64_t length(int64_t sample) const {
     if (split_.windows) return split_.windows->window_tokens();
     return split_.token_offsets[static_cast<size_t>(sample) + 1] - split_.token_offsets[static_cast<size_t>(sample)];

@@ -104,9 +104,7 @@ CheckOutput CheckSpec(const CheckInput& input) {
     Add(output, "training.model", std::string(model.status().message()));
     return output;
   }
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : (*model)->parameters()) names.push_back(name);
-  if (const auto frozen = FrozenNames(names, training.freeze); !frozen.ok()) {
+  if (const auto frozen = FrozenNames((*model)->parameter_names(), training.freeze); !frozen.ok()) {
     Add(output, "training.freeze", std::string(frozen.status().message()));
     return output;
   }

@@ -126,8 +126,7 @@ class Attempt {
                            .channels = data_.image.channels,
                            .height = data_.image.height,
                            .width = data_.image.width};
-    const bool has_text = data_.train.windows || !data_.train.token_offsets.empty();
-    if ((input_ == InputKind::kText) != has_text) {
+    if ((input_ == InputKind::kText) != data_.train.has_text()) {
       throw NoRetryError(absl::StrCat("training.model.name: ", config_.training.model_name, " reads ",
                                       input_ == InputKind::kText ? "text" : "numbers", ", but the data has none"));
     }
@@ -158,10 +157,8 @@ class Attempt {
   }
 
   void Freeze() {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : model_->parameters()) names.push_back(name);
-    const std::vector<bool> frozen = OrNoRetry(FrozenNames(names, config_.training.freeze));
-    for (size_t i = 0; i < names.size(); ++i) model_->parameters()[i].second.set_requires_grad(!frozen[i]);
+    const std::vector<bool> frozen = OrNoRetry(FrozenNames(model_->parameter_names(), config_.training.freeze));
+    for (size_t i = 0; i < frozen.size(); ++i) model_->parameters()[i].second.set_requires_grad(!frozen[i]);
   }
 
   void LoadState(const std::string& folder, const SnapshotInfo& info) {
