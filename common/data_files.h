@@ -14,7 +14,7 @@ inline constexpr std::array<std::string_view, 13> kDataFileEndings = {
 
 inline bool IsDataFile(std::string_view path) {
   for (const std::string_view ending : kDataFileEndings) {
-    if (path.size() > ending.size() && path.substr(path.size() - ending.size()) == ending) return true;
+    if (path.size() > ending.size() && path.ends_with(ending)) return true;
   }
   return false;
 }

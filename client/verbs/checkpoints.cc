@@ -208,8 +208,8 @@ void RunImport(const std::string& path, const Globals& globals) {
     Print(ToText(response, globals.format));
     return;
   }
-  std::cerr << response.tensors() << " tensors, " << SizeText(response.bytes())
-            << "; use it with: ddpctl submit --init-from " << response.path() << "\n";
+  Say(absl::StrCat(response.tensors(), " tensors, ", SizeText(response.bytes()),
+                   "; use it with: ddpctl submit --init-from ", response.path(), "\n"));
   Print(response.path() + "\n");
 }
 
