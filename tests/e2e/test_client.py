@@ -3,29 +3,19 @@
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from harness import BIN, Daemon
+from harness import BIN
 
-FAKE = BIN.parent / "test-bin" / "ddp-fake-worker"
+FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
 # Red, clear the screen, set the title, and the one-byte (C1) form of ESC [.
 NASTY = "\x1b[31mred\x1b[2J\x1b]0;title\x07\u009b1m"
 # All that ddpctl itself writes: erase the live line.
 OWN = "\r\x1b[K"
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "ddpd"
-    daemon = Daemon(home, cpu_slots=2, flags=("--worker-binary", FAKE))
-    yield daemon
-    daemon.close()
-    shutil.rmtree(home)
 
 
 def ctl(home, *args, cwd=None):

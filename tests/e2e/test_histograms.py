@@ -1,22 +1,12 @@
 """Histograms from a worker that is played by script, through runner and daemon, to ddpctl."""
 
 import json
-import shutil
 
 import pytest
 
-from harness import BIN, Daemon, poll
+from harness import BIN, poll
 
-FAKE = BIN.parent / "test-bin" / "ddp-fake-worker"
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "ddpd"
-    daemon = Daemon(home, cpu_slots=2, flags=("--worker-binary", FAKE))
-    yield daemon
-    daemon.close()
-    shutil.rmtree(home)
+FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
 
 
 def submit(daemon, script):
