@@ -1,6 +1,6 @@
 // How long a step waits for a checkpoint of the text encoder with Adam's moments. checkpoint_stall.py runs this, and
 // Python's side.
-//   bench_checkpoint_stall FOLDER [flags of Google Benchmark]
+//   bench_checkpoint_stall FOLDER --benchmark_repetitions=N
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
@@ -82,7 +82,7 @@ void Stall(benchmark::State& state, Job* job, bool blocking) {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (argc != 2) {
-    std::fprintf(stderr, "usage: bench_checkpoint_stall FOLDER [flags of Google Benchmark]\n");
+    std::fprintf(stderr, "usage: bench_checkpoint_stall FOLDER --benchmark_repetitions=N\n");
     return 2;
   }
   at::set_num_threads(1);
@@ -92,7 +92,6 @@ int main(int argc, char** argv) {
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
         ->Iterations(1)
-        ->Repetitions(15)
         ->ReportAggregatesOnly();
   }
   benchmark::RunSpecifiedBenchmarks();

@@ -1,6 +1,9 @@
 """How long a training step waits for a checkpoint of the text encoder with Adam's moments (30 MB): ddpd's asynchronous save
 (checkpoint_stall.cc: the copy), the same when waited for (on the disk, synced, with checksums), and torch.save, as it is and synced,
-all of them to the same disk. Medians."""
+all of them to the same disk. Medians.
+
+checkpoint_stall.py [--quick]    (--quick: three rounds)
+"""
 
 import os
 import pathlib
@@ -12,8 +15,6 @@ import torch
 
 import common
 import plain_models
-
-ROUNDS = 15
 
 
 def trained():
@@ -38,18 +39,19 @@ def torch_save(state, path, sync):
 
 
 def main():
+    rounds = 3 if common.quick_asked() else 15
     torch.set_num_threads(1)
     state = trained()
     # Beside the tree, since /tmp may be memory.
     with tempfile.TemporaryDirectory(dir=common.ROOT / "build", prefix="bench.") as name:
         folder = pathlib.Path(name)
         (folder / "checkpoints").mkdir()
-        ours = common.google_benchmark("bench_checkpoint_stall", folder / "checkpoints")
-        times = {"ddpd, asynchronous": ours["async/iterations:1/repeats:15/manual_time_median"]["real_time"],
-                 "ddpd, blocking": ours["blocking/iterations:1/repeats:15/manual_time_median"]["real_time"]}
+        ours = common.google_benchmark("bench_checkpoint_stall", folder / "checkpoints", f"--benchmark_repetitions={rounds}")
+        times = {"ddpd, asynchronous": ours["async/iterations:1/manual_time_median"]["real_time"],
+                 "ddpd, blocking": ours["blocking/iterations:1/manual_time_median"]["real_time"]}
         for label, sync in (("torch.save", False), ("torch.save, synced", True)):
             # A new file each time, as a script that keeps its checkpoints writes them.
-            times[label] = statistics.median(torch_save(state, folder / f"{i}.{sync}.pt", sync) for i in range(ROUNDS))
+            times[label] = statistics.median(torch_save(state, folder / f"{i}.{sync}.pt", sync) for i in range(rounds))
     stall = times["ddpd, asynchronous"]
     print("milliseconds that a step waits, and the asynchronous save's share of it")
     for label, time_ms in times.items():

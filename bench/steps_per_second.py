@@ -33,11 +33,11 @@ def workloads(folder):
     return {
         "mlp small": Workload("mlp-small", 128, 3, 20, (1000, 800, 800), ("--model-option", "hidden=256,256", *common.numbers(folder)), "."),
         "mlp large": Workload("mlp-large", 512, 3, 10, (150, 150, 150), ("--model-option", "hidden=1024,1024", *common.numbers(folder)), "."),
-        "text-encoder": Workload("text-encoder", 4096, 2, 1, (10, 3, 5), ("--mode", "pretrain")),
-        "text-encoder bf16": Workload("text-encoder", 4096, 1, 1, (10, 3, 5), ("--mode", "pretrain", "--precision", "bf16"), bf16=True),
+        "text-encoder": Workload("text-encoder", 4096, 2, 1, (8, 3, 5), ("--mode", "pretrain")),
+        "text-encoder bf16": Workload("text-encoder", 4096, 1, 1, (8, 3, 5), ("--mode", "pretrain", "--precision", "bf16"), bf16=True),
         "convnet": Workload("convnet", 4096, 2, 1, (8, 4, 6), (*IMAGES, "--model", "convnet")),
-        "resnet18": Workload("resnet18", 64, 2, 2, (8, 6, 6), (*IMAGES, "--model", "resnet18")),
-        "gpt small": Workload("gpt", 16, 2, 2, (10, 6, 6), ("--mode", "pretrain", "--model", "gpt", "--data", folder / "tokens.bin"),
+        "resnet18": Workload("resnet18", 64, 2, 1, (8, 5, 5), (*IMAGES, "--model", "resnet18")),
+        "gpt small": Workload("gpt", 16, 2, 1, (8, 4, 4), ("--mode", "pretrain", "--model", "gpt", "--data", folder / "tokens.bin"),
                               "tokens.bin"),
     }
 
