@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_folders.h"
 #include "common/status_macros.h"
-#include "server/jobs/excerpt.h"
+#include "spec/excerpt.h"
 
 namespace ddp {
 
