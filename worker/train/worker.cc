@@ -103,9 +103,10 @@ class Attempt {
     // Classes are the parent's only when its head is: from another finetune, or from this job itself.
     const bool has_classes =
         from.objective == Objective::kClassification && !from.class_names.empty() && config_.training.reinit.empty();
-    absl::StatusOr<Dataset> data = LoadDataset(config_.training.data, has_tokenizer ? &tokenizer : nullptr,
-                                               has_classes ? from.class_names : std::vector<std::string>{},
-                                               [this] { return link_.stop_requested(); }, config_.token_cache);
+    absl::StatusOr<Dataset> data = LoadDataset(
+        config_.training.data, has_tokenizer ? &tokenizer : nullptr,
+        has_classes ? from.class_names : std::vector<std::string>{}, [this] { return link_.stop_requested(); },
+        config_.token_cache);
     if (!data.ok() && absl::IsCancelled(data.status())) return;  // Run asks all ranks next
     data_ = OrNoRetry(std::move(data));
     if (resumed_ && info_.data_fingerprint != data_.fingerprint) {
@@ -269,12 +270,13 @@ int RunWorker(int fd) {
     return exit_code;
   };
   try {
-    Attempt attempt(config, **link);
-    const TrainResult result = attempt.Run();
+    auto attempt = std::make_unique<Attempt>(config, **link);
+    const TrainResult result = attempt->Run();
     (*link)->Finished(result.completed, result.step, result.saved_step);
-    attempt.Part();
+    attempt->Part();
     link->reset();
-    _Exit(kExitOk);  // see main: no teardown of groups
+    static_cast<void>(attempt.release());  // see main: no teardown of groups
+    return kExitOk;
   } catch (const NoRetryError& e) {
     return fail(e, false, kExitNoRetry);
   } catch (const std::exception& e) {
