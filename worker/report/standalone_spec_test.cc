@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class StandaloneSpecTest : public ::testing::Test {
  protected:
   StandaloneSpecTest() {
-    std::string name = ::testing::TempDir() + "standalone_spec_test.XXXXXX";  // TempDir ends with a slash
+    std::string name = ::testing::TempDir() + "standalone_spec_test.XXXXXX";
     folder_ = mkdtemp(name.data());
   }
   ~StandaloneSpecTest() override { std::filesystem::remove_all(folder_); }
