@@ -32,7 +32,7 @@ constexpr char kUsage[] =
     "metrics.csv\n"
     "                        with every point; spec.json, the complete spec. Ctrl-C stops after the step and saves,\n"
     "                        a second one ends at once. Exit codes: 0 done, or stopped and saved; 1 failed; 2 usage;\n"
-    "                        3 the spec or the data is wrong.\n"
+    "                        3 wrong spec or data, or a loss that is not finite: trying again would not help.\n"
     "Started by ddp-runner and ddpd, not by hand:\n"
     "  ddp-worker --fd N     take orders from the socket N\n"
     "  ddp-worker --check    read a CheckRequest on standard input, write a CheckResult\n"

@@ -90,10 +90,13 @@ def test_an_incomplete_spec_has_the_daemons_defaults(daemon, tmp_path):
         return {k: present(v) if isinstance(v, dict) else v for k, v in message.items() if v not in ("", [])}
 
     assert present(complete) == present(full)
+    # What a dry run prints is a spec, and the same one.
+    code, out, err = run(tmp_path, full)
+    assert (code, out.splitlines()[-1]) == (0, "done at step 29"), err
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(daemon, tmp_path):
-    job = daemon.train(*moons_job(tmp_path, "--epochs", 150, "--keep", 1))
+    job = daemon.train(*moons_job(tmp_path, "--epochs", 20, "--batch-size", 8, "--keep", 1))
     (tmp_path / "job.json").write_text(json.dumps(daemon.job(job)["spec"]))
     process = start("job.json", "alone", tmp_path)
     poll(lambda: "\nstep " in (tmp_path / "out.txt").read_text(), "a step is reported")

@@ -23,7 +23,7 @@ class StandaloneRunner {
   int worker_fd() const { return worker_end_.get(); }
 
   // After RunWorker: prints what is left. Takes the exit code of a worker and gives the one for people: 0, 1 (failed),
-  // 3 (wrong data or spec: trying again will not help).
+  // 3 (wrong data or spec, or a loss that is not finite: trying again would not help).
   int Finish(int worker_exit_code);
 
  private:
