@@ -14,6 +14,7 @@
 #include "common/text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "spec/unknown_field.h"
 
 namespace ddp {
 
@@ -52,7 +53,7 @@ class YamlReader {
     for (const auto& item : node) {
       const std::string name = Key(item.first);
       const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
-      if (field == nullptr) Refuse(item.first, "", std::string(UnknownField(message, name).message()));
+      if (field == nullptr) Refuse(item.first, "", UnknownField(*message.GetDescriptor(), name));
       if (item.second.IsNull()) continue;
       if (field->is_map()) {
         ReadOptions(item.second, name, static_cast<v1::Model&>(message));

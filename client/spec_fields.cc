@@ -10,6 +10,7 @@
 #include "common/text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "spec/unknown_field.h"
 
 namespace ddp {
 
@@ -64,17 +65,6 @@ absl::Status ParseNumber(const std::string& text, const char* kind, Number* valu
 
 }  // namespace
 
-absl::Status UnknownField(const Message& message, const std::string& name) {
-  std::vector<std::string> names;
-  const google::protobuf::Descriptor& type = *message.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
-  const std::string near = NearestName(name, names);
-  return absl::InvalidArgumentError(absl::StrCat("unknown field ", Shown(name),
-                                                 near.empty()
-                                                     ? absl::StrCat("; known here: ", absl::StrJoin(names, ", "))
-                                                     : absl::StrCat("; did you mean \"", near, "\"?")));
-}
-
 absl::Status SetValue(Message& message, const FieldDescriptor& field, const std::string& text) {
   absl::Status status;
   switch (field.cpp_type()) {
@@ -121,7 +111,7 @@ absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::str
   Message* message = &spec;
   for (size_t i = 0; i < parts.size(); ++i) {
     const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(parts[i]);
-    if (field == nullptr) return UnknownField(*message, parts[i]);
+    if (field == nullptr) return absl::InvalidArgumentError(UnknownField(*message->GetDescriptor(), parts[i]));
     if (field->is_map()) {
       if (i + 1 >= parts.size())
         return absl::InvalidArgumentError("needs a name behind it, as in training.model.options.dim");

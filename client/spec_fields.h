@@ -23,9 +23,6 @@ absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::str
 absl::Status SetValue(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                       const std::string& text);
 
-// "unknown field \"x\"; did you mean \"y\"?"
-absl::Status UnknownField(const google::protobuf::Message& message, const std::string& name);
-
 }  // namespace ddp
 
 #endif  // DDP_CLIENT_SPEC_FIELDS_H_

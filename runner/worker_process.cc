@@ -1,8 +1,6 @@
 #include "runner/worker_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/framing.h"
-#include "common/shm_layout.h"
+#include "common/rendezvous.h"
 #include "common/status_macros.h"
 
 namespace ddp {
@@ -23,36 +21,6 @@ constexpr int kSocketFd = 3;
 constexpr int kStoreFd = 4;
 constexpr int kShmFd = 5;
 constexpr int kLockFd = 6;
-
-struct StoreSocket {
-  UniqueFd fd;
-  int port = 0;
-};
-
-absl::StatusOr<StoreSocket> BindStore() {
-  StoreSocket store{.fd = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))};
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  // Listening already: ranks that are quicker than rank 0 wait in the queue instead of being refused.
-  if (!store.fd.valid() || bind(store.fd.get(), generic, size) != 0 || listen(store.fd.get(), 1024) != 0 ||
-      getsockname(store.fd.get(), generic, &size) != 0) {
-    return ErrnoStatus(errno, "cannot bind the store's socket on 127.0.0.1");
-  }
-  store.port = ntohs(address.sin_port);
-  return store;
-}
-
-absl::StatusOr<UniqueFd> MakeSharedMemory(int world_size) {
-  UniqueFd fd(memfd_create("ddp-group", MFD_CLOEXEC));
-  // Reserved now: a machine without the memory refuses here, and no rank dies by SIGBUS in the middle of a step.
-  const int error = fd.valid() ? posix_fallocate(fd.get(), 0, static_cast<off_t>(ShmBytes(world_size))) : errno;
-  if (error != 0)
-    return ErrnoStatus(error, absl::StrCat("cannot reserve ", ShmBytes(world_size), " bytes of shared memory"));
-  return fd;
-}
 
 std::vector<std::string> EnvironmentOf(const v1::Launch& launch, int rank) {
   std::vector<std::string> environment = AllowedEnvironment();

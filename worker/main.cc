@@ -11,17 +11,29 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "worker/report/check_io.h"
 #include "worker/train/check.h"
 #include "worker/train/checkpoint_tool.h"
+#include "worker/train/standalone.h"
 #include "worker/train/worker.h"
 
 namespace {
 
 constexpr char kUsage[] =
-    "ddp-worker trains one rank of a job. It is started by ddp-runner, not by hand:\n"
+    "ddp-worker trains one rank of a job. By hand, without a daemon, for debugging:\n"
+    "  ddp-worker --standalone SPEC.json [--out FOLDER]\n"
+    "                        SPEC.json: a job's spec, as under \"spec\" in `ddpctl get JOB -o json`; what it leaves "
+    "out\n"
+    "                        has the daemon's defaults. One rank; on cpu, with ddp-worker-cuda on cuda too.\n"
+    "                        FOLDER (./ddpd-standalone): checkpoints, from which the same command goes on; "
+    "metrics.csv\n"
+    "                        with every point; spec.json, the complete spec. Ctrl-C stops after the step and saves,\n"
+    "                        a second one ends at once. Exit codes: 0 done, or stopped and saved; 1 failed; 2 usage;\n"
+    "                        3 wrong spec or data, or a loss that is not finite: trying again would not help.\n"
+    "Started by ddp-runner and ddpd, not by hand:\n"
     "  ddp-worker --fd N     take orders from the socket N\n"
     "  ddp-worker --check    read a CheckRequest on standard input, write a CheckResult\n"
     "  ddp-worker --list CHECKPOINTS            write a ListCheckpointsResponse\n"
@@ -49,6 +61,11 @@ int Check() {
   return 0;
 }
 
+std::optional<int> Standalone(const std::vector<std::string>& arguments) {
+  KeepFreedMemory();
+  return ddp::RunStandalone(arguments);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,6 +74,9 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::puts("ddp-worker " DDP_VERSION);
     exit_code = 0;
+  } else if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+    std::fputs(kUsage, stdout);
+    exit_code = 0;
   } else if (argc == 2 && std::strcmp(argv[1], "--check") == 0) {
     exit_code = Check();
   } else if (argc == 3 && std::strcmp(argv[1], "--fd") == 0 && absl::SimpleAtoi(argv[2], &fd)) {
@@ -64,6 +84,8 @@ int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     KeepFreedMemory();
     exit_code = ddp::RunWorker(fd);
+  } else if (const std::optional<int> code = Standalone({argv + 1, argv + argc}); code.has_value()) {
+    exit_code = *code;
   } else if (const std::optional<int> code = ddp::RunCheckpointTool({argv + 1, argv + argc}); code.has_value()) {
     exit_code = *code;
   } else {

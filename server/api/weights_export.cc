@@ -11,7 +11,8 @@
 #include "common/checkpoint_folders.h"
 #include "common/status_macros.h"
 #include "server/jobs/checkpoints.h"
-#include "server/jobs/excerpt.h"
+#include "spec/excerpt.h"
+#include "spec/init_from.h"
 
 namespace ddp {
 

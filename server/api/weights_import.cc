@@ -13,7 +13,7 @@
 #include "common/ids.h"
 #include "common/logging.h"
 #include "common/status_macros.h"
-#include "server/jobs/excerpt.h"
+#include "spec/excerpt.h"
 
 namespace ddp {
 

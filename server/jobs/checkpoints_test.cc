@@ -26,20 +26,5 @@ TEST(CheckpointsTest, OnlyCommittedOnesOldestFirst) {
   std::filesystem::remove_all(root);
 }
 
-TEST(CheckpointsTest, InitFrom) {
-  EXPECT_EQ(ParseInitFrom("")->kind, InitFrom::Kind::kNone);
-  EXPECT_EQ(ParseInitFrom("/a/b.safetensors")->path, "/a/b.safetensors");
-  const auto job = ParseInitFrom("0abc");
-  EXPECT_EQ(job->kind, InitFrom::Kind::kJob);
-  EXPECT_EQ(job->job, "0abc");
-  EXPECT_EQ(job->step, InitFrom::kLast);
-  EXPECT_EQ(ParseInitFrom("0abc@last")->step, InitFrom::kLast);
-  EXPECT_EQ(ParseInitFrom("0abc@best")->step, InitFrom::kBest);
-  EXPECT_EQ(ParseInitFrom("0abc@12")->step, 12);
-  for (const char* wrong : {"0abc@", "0abc@worst", "0abc@-1", "0abc@-2", "0abc@+1", "0abc@ 1",
-                            "0abc@99999999999999999999", "a/b", "../x", "@3"})
-    EXPECT_FALSE(ParseInitFrom(wrong).ok()) << wrong;
-}
-
 }  // namespace
 }  // namespace ddp

@@ -20,12 +20,12 @@
 #include "ddp/v1/runner.pb.h"
 #include "ddp/v1/system.pb.h"
 #include "server/jobs/spec_checker.h"
-#include "server/jobs/spec_defaults.h"
 #include "server/jobs/state_machine.h"
 #include "server/manager/runner_session.h"
 #include "server/metrics/hub.h"
 #include "server/store/store.h"
 #include "server/supervisor/launcher.h"
+#include "spec/spec_defaults.h"
 
 namespace ddp {
 

@@ -2,8 +2,6 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
@@ -11,9 +9,10 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "server/jobs/checkpoints.h"
-#include "server/jobs/spec_validation.h"
 #include "server/manager/job_manager.h"
 #include "server/store/convert.h"
+#include "spec/init_from.h"
+#include "spec/spec_validation.h"
 
 namespace ddp {
 
@@ -44,24 +43,6 @@ v1::FieldViolation Violation(const std::string& field, const std::string& text) 
   violation.set_field(field);
   violation.set_description(text);
   return violation;
-}
-
-// A checkpoint that is no job's of ours is described by a process of its own: only that may read a user's files. A
-// file with weights alone tells nothing.
-bool NeedsDescription(const v1::Training& child, const std::string& init_path, const std::string& parent_id) {
-  std::error_code error;
-  return parent_id.empty() && !init_path.empty() && (child.model().name().empty() || !child.data().has_max_tokens()) &&
-         std::filesystem::is_directory(init_path, error);
-}
-
-// A child that does not say otherwise has its parent's model, and texts as long as its parent's.
-void TakeFromParent(const v1::Training& parent, v1::Training& child) {
-  if (child.model().name().empty()) {
-    const auto options = child.model().options();
-    *child.mutable_model() = parent.model();
-    for (const auto& [name, value] : options) (*child.mutable_model()->mutable_options())[name] = value;
-  }
-  if (!child.data().has_max_tokens()) child.mutable_data()->set_max_tokens(parent.data().max_tokens());
 }
 
 }  // namespace
@@ -116,7 +97,8 @@ SubmitResult JobManager::Submit(const v1::SubmitJobRequest& request) {
     const absl::Status status = ResolveParent(spec, &parent_id, &record.init_path, &violations);
     if (!status.ok()) return {.status = status, .violations = {}, .response = {}};
   }
-  if (NeedsDescription(spec.training(), record.init_path, parent_id)) {
+  // A checkpoint that is no job's of ours is described by a process of its own: only that may read a user's files.
+  if (parent_id.empty() && NeedsDescription(spec.training(), record.init_path)) {
     v1::CheckRequest describe;
     describe.set_init_path(record.init_path);
     describe.set_parent_only(true);

@@ -1,23 +1,15 @@
 #include "server/scheduler/slots.h"
 
 #include <dlfcn.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "common/cores.h"
 
 namespace ddp {
 
 namespace {
-
-int UsableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
 
 struct CloseLibrary {
   void operator()(void* library) const { dlclose(library); }

@@ -267,12 +267,13 @@ int RunWorker(int fd) {
     return exit_code;
   };
   try {
-    Attempt attempt(config, **link);
-    const TrainResult result = attempt.Run();
+    auto attempt = std::make_unique<Attempt>(config, **link);
+    const TrainResult result = attempt->Run();
     (*link)->Finished(result.completed, result.step, result.saved_step);
-    attempt.Part();
+    attempt->Part();
     link->reset();
-    _Exit(kExitOk);  // see main: no teardown of groups
+    static_cast<void>(attempt.release());  // see main: no teardown of groups
+    return kExitOk;
   } catch (const NoRetryError& e) {
     return fail(e, false, kExitNoRetry);
   } catch (const std::exception& e) {

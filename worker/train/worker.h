@@ -4,7 +4,8 @@
 
 namespace ddp {
 
-// Speaks to the runner on `fd` and trains. Returns the process's exit code (common/exit_codes.h).
+// Speaks to the runner on `fd` and trains. Returns the process's exit code (common/exit_codes.h); the process then ends
+// by _exit, as main does.
 int RunWorker(int fd);
 
 }  // namespace ddp

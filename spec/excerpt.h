@@ -1,6 +1,6 @@
 // Text from users inside messages.
-#ifndef DDP_SERVER_JOBS_EXCERPT_H_
-#define DDP_SERVER_JOBS_EXCERPT_H_
+#ifndef DDP_SPEC_EXCERPT_H_
+#define DDP_SPEC_EXCERPT_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ std::string Excerpt(const std::string& text);
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_JOBS_EXCERPT_H_
+#endif  // DDP_SPEC_EXCERPT_H_

@@ -1,4 +1,4 @@
-#include "server/jobs/excerpt.h"
+#include "spec/excerpt.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"

@@ -1,4 +1,4 @@
-#include "server/jobs/spec_validation.h"
+#include "spec/spec_validation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/data_files.h"
 #include "common/text.h"
-#include "server/jobs/excerpt.h"
+#include "spec/excerpt.h"
 
 namespace ddp {
 

@@ -1,6 +1,6 @@
 // The defaults that spec.proto promises.
-#ifndef DDP_SERVER_JOBS_SPEC_DEFAULTS_H_
-#define DDP_SERVER_JOBS_SPEC_DEFAULTS_H_
+#ifndef DDP_SPEC_SPEC_DEFAULTS_H_
+#define DDP_SPEC_SPEC_DEFAULTS_H_
 
 #include "ddp/v1/spec.pb.h"
 
@@ -19,4 +19,4 @@ void FillDefaults(v1::JobSpec& spec, const MachineFacts& machine);
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_JOBS_SPEC_DEFAULTS_H_
+#endif  // DDP_SPEC_SPEC_DEFAULTS_H_

@@ -1,4 +1,4 @@
-#include "server/jobs/spec_defaults.h"
+#include "spec/spec_defaults.h"
 
 #include "absl/strings/match.h"
 

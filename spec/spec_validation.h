@@ -1,11 +1,11 @@
 // What can be said of a spec without looking at any data.
-#ifndef DDP_SERVER_JOBS_SPEC_VALIDATION_H_
-#define DDP_SERVER_JOBS_SPEC_VALIDATION_H_
+#ifndef DDP_SPEC_SPEC_VALIDATION_H_
+#define DDP_SPEC_SPEC_VALIDATION_H_
 
 #include <vector>
 
 #include "ddp/v1/job.pb.h"
-#include "server/jobs/spec_defaults.h"
+#include "spec/spec_defaults.h"
 
 namespace ddp {
 
@@ -15,4 +15,4 @@ std::vector<v1::FieldViolation> Validate(const v1::JobSpec& spec, const MachineF
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_JOBS_SPEC_VALIDATION_H_
+#endif  // DDP_SPEC_SPEC_VALIDATION_H_

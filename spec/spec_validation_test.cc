@@ -1,4 +1,4 @@
-#include "server/jobs/spec_validation.h"
+#include "spec/spec_validation.h"
 
 #include <gtest/gtest.h>
 
