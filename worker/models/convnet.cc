@@ -74,9 +74,11 @@ class Convnet : public Model {
     at::Tensor x = AsImages(batch.features, shape_);
     for (const Block& block : blocks_) {
       for (const Linear& c : block.convolutions) {
-        x = at::relu(Convolve(x, parameter(c.weight), parameter(c.bias), 1));
+        x = Convolve(x, parameter(c.weight), parameter(c.bias), 1);
+        // Before or after ReLU, the maximum is the same, and so are the gradients; after the pooling a quarter is left.
+        if (block.pool && &c == &block.convolutions.back()) x = at::max_pool2d(x, {2, 2});
+        x = x.relu_();
       }
-      if (block.pool) x = at::max_pool2d(x, {2, 2});
     }
     if (average_) x = at::adaptive_avg_pool2d(x, grid_);
     return at::linear(Dropout(x.flatten(1), dropout), parameter(head_.weight), parameter(head_.bias));

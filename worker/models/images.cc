@@ -14,8 +14,11 @@ absl::Status RequireImages(const std::string& model, const ModelShape& shape) {
 }
 
 at::Tensor AsImages(const at::Tensor& features, const ModelShape& shape) {
-  return features.view({features.size(0), shape.channels, shape.height, shape.width})
-      .contiguous(at::MemoryFormat::ChannelsLast);
+  const std::vector<int64_t> sizes{features.size(0), shape.channels, shape.height, shape.width};
+  // With one channel both formats are the same bytes, and contiguous() would leave strides that say NCHW, which all
+  // kernels after would follow.
+  if (shape.channels == 1) return features.contiguous().as_strided(sizes, at::get_channels_last_strides_2d(sizes));
+  return features.view(sizes).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
