@@ -1,6 +1,7 @@
 #include "worker/dist/gradient_reducer.h"
 
 #include <ATen/ops/_foreach_zero.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <torch/csrc/distributed/c10d/comm.hpp>
@@ -62,6 +63,12 @@ void GradientReducer::BeforeForward() {
 
 void GradientReducer::BeforeBackward() {
   if (reducer_) reducer_->prepare_for_backward({});
+}
+
+void MakeGradients(const std::vector<at::Tensor>& parameters) {
+  for (const at::Tensor& p : parameters) {
+    if (p.requires_grad() && !p.grad().defined()) p.mutable_grad() = at::zeros_like(p);
+  }
 }
 
 void ZeroGradients(const std::vector<at::Tensor>& parameters) {

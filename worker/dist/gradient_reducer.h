@@ -35,6 +35,9 @@ class GradientReducer {
   std::shared_ptr<c10d::Reducer> reducer_;
 };
 
+// Gives every parameter that requires a gradient one of zeros, so that the first backward pass adds to it as all later
+// ones do.
+void MakeGradients(const std::vector<at::Tensor>& parameters);
 void ZeroGradients(const std::vector<at::Tensor>& parameters);
 
 }  // namespace ddp

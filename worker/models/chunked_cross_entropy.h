@@ -9,11 +9,12 @@
 
 namespace ddp {
 
-// That of ClassificationSums(h weight^T, targets), chunk by chunk; the gradients are computed on the way forward.
-// h [m, d], weight [vocab, d], targets int64 [m], m may be 0. Differentiable once in h and weight. Follows autocast,
-// with float32 sums. chunk: positions at once; 0: chosen by the vocabulary and the device.
-LossSums ChunkedCrossEntropy(const at::Tensor& h, const at::Tensor& weight, const at::Tensor& targets,
-                             int64_t chunk = 0);
+// That of ClassificationSums(h weight^T + bias, targets), chunk by chunk; the gradients are computed on the way
+// forward. h [m, d], weight [vocab, d], bias float [vocab] or undefined, targets int64 [m] inside the vocabulary, m may
+// be 0. Differentiable once in h, weight and bias. Follows autocast, with float32 sums. chunk: positions at once; 0:
+// chosen by the vocabulary and the device.
+LossSums ChunkedCrossEntropy(const at::Tensor& h, const at::Tensor& weight, const at::Tensor& bias,
+                             const at::Tensor& targets, int64_t chunk = 0);
 
 }  // namespace ddp
 

@@ -16,6 +16,7 @@
 #include "worker/models/dropout.h"
 #include "worker/models/options.h"
 #include "worker/models/registry.h"
+#include "worker/models/token_embedding.h"
 
 namespace ddp {
 
@@ -72,7 +73,7 @@ class Gpt : public Model {
     }
     const at::Tensor next = batch.next.reshape({-1});
     const at::Tensor predicted = next.ne(kNothingToPredict).nonzero().squeeze(1);
-    return ChunkedCrossEntropy(h.index_select(0, predicted), parameter(tokens_), next.index_select(0, predicted));
+    return ChunkedCrossEntropy(h.index_select(0, predicted), parameter(tokens_), {}, next.index_select(0, predicted));
   }
 
   at::Tensor Logits(const Batch& batch) override {
@@ -117,8 +118,9 @@ class Gpt : public Model {
   // [n * len, dim]
   at::Tensor Encode(const Batch& batch, double dropout) const {
     const int64_t n = batch.tokens.size(0);
+    const int64_t len = batch.tokens.size(1);
     at::Tensor h =
-        at::embedding(parameter(tokens_), batch.tokens) + parameter(positions_).slice(0, 0, batch.tokens.size(1));
+        TokenEmbedding(parameter(tokens_), batch.tokens).view({n, len, -1}) + parameter(positions_).slice(0, 0, len);
     h = Dropout(h.view({-1, gpt_.dim}), dropout);
     for (const Layer& layer : layers_) {
       h = AddDropout(h, Attend(layer, Norm(h, layer.norm1), n, dropout), dropout);

@@ -191,20 +191,24 @@ TEST(ChunkedCrossEntropy, IsCrossEntropy) {
   const at::Tensor h = at::randn({10, 6}).set_requires_grad(true);
   const at::Tensor weight = at::randn({17, 6}).set_requires_grad(true);
   const at::Tensor targets = at::randint(17, {10}, at::kLong);
-  const LossSums right = ClassificationSums(at::linear(h, weight), targets);
+  const at::Tensor bias = at::randn({17}).set_requires_grad(true);
+  const LossSums right = ClassificationSums(at::linear(h, weight, bias), targets);
   (right.loss * 3).backward();
   const at::Tensor h_grad = h.grad().clone();
   const at::Tensor weight_grad = weight.grad().clone();
+  const at::Tensor bias_grad = bias.grad().clone();
   for (const int64_t chunk : {0, 1, 4, 10}) {
     h.mutable_grad() = at::Tensor();
     weight.mutable_grad() = at::Tensor();
-    const LossSums sums = ChunkedCrossEntropy(h, weight, targets, chunk);
+    bias.mutable_grad() = at::Tensor();
+    const LossSums sums = ChunkedCrossEntropy(h, weight, bias, targets, chunk);
     EXPECT_NEAR(sums.loss.item<double>(), right.loss.item<double>(), 1e-4);
     EXPECT_EQ(sums.correct.item<int64_t>(), right.correct.item<int64_t>());
     EXPECT_EQ(sums.count, 10);
     (sums.loss * 3).backward();
     EXPECT_TRUE(at::allclose(h.grad(), h_grad, 1e-4, 1e-5)) << chunk;
     EXPECT_TRUE(at::allclose(weight.grad(), weight_grad, 1e-4, 1e-5)) << chunk;
+    EXPECT_TRUE(at::allclose(bias.grad(), bias_grad, 1e-4, 1e-5)) << chunk;
   }
 }
 
@@ -212,10 +216,10 @@ TEST(ChunkedCrossEntropy, FrozenWeightsAndEvaluation) {
   const at::Tensor h = at::randn({3, 4}).set_requires_grad(true);
   const at::Tensor weight = at::randn({5, 4});
   const at::Tensor targets = at::tensor({0, 4, 2}, at::kLong);
-  ChunkedCrossEntropy(h, weight, targets).loss.backward();
+  ChunkedCrossEntropy(h, weight, {}, targets).loss.backward();
   EXPECT_TRUE(h.grad().defined());
   at::NoGradGuard no_grad;
-  EXPECT_FALSE(ChunkedCrossEntropy(h, weight, targets).loss.requires_grad());
+  EXPECT_FALSE(ChunkedCrossEntropy(h, weight, {}, targets).loss.requires_grad());
 }
 
 // Case A11: an image of 17x17 ends as 1x1, so a micro-batch of one has one value a channel in the last stage. torch

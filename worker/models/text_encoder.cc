@@ -11,9 +11,11 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "worker/models/chunked_cross_entropy.h"
 #include "worker/models/dropout.h"
 #include "worker/models/options.h"
 #include "worker/models/registry.h"
+#include "worker/models/token_embedding.h"
 #include "worker/models/transformer.h"
 
 namespace ddp {
@@ -55,13 +57,12 @@ class TextEncoder : public Model {
   LossSums Loss(const Batch& batch, bool training) override {
     const at::Tensor h = Encode(batch, training);
     if (objective_ == Objective::kClassification) {
-      return ClassificationSums(at::linear(Pool(h, batch.mask), parameter(head_.weight), parameter(head_.bias)),
-                                batch.classes);
+      const at::Tensor pooled = Pool(h.view({batch.size, -1, transformer_.dim}), batch.mask);
+      return ClassificationSums(at::linear(pooled, parameter(head_.weight), parameter(head_.bias)), batch.classes);
     }
-    const at::Tensor at_hidden = h.reshape({-1, transformer_.dim}).index_select(0, batch.hidden_at);
+    const at::Tensor at_hidden = h.index_select(0, batch.hidden_at);
     if (objective_ == Objective::kMlm) {
-      return ClassificationSums(at::linear(at_hidden, parameter(embedding_), parameter(head_.bias)),
-                                batch.hidden_tokens);
+      return ChunkedCrossEntropy(at_hidden, parameter(embedding_), parameter(head_.bias), batch.hidden_tokens);
     }
     const at::Tensor prediction = at::linear(at_hidden, parameter(head_.weight), parameter(head_.bias));
     const at::Tensor target =
@@ -106,12 +107,16 @@ class TextEncoder : public Model {
             parameter(p + 8), parameter(p + 9), parameter(p + 10), parameter(p + 11)};
   }
 
-  // [n, len, dim]
+  // [n * len, dim]
   at::Tensor Encode(const Batch& batch, bool training) const {
+    const int64_t n = batch.tokens.size(0);
+    const int64_t len = batch.tokens.size(1);
     at::Tensor h =
-        at::embedding(parameter(embedding_), batch.tokens) + parameter(position_).slice(0, 0, batch.tokens.size(1));
+        TokenEmbedding(parameter(embedding_), batch.tokens).view({n, len, -1}) + parameter(position_).slice(0, 0, len);
+    h = h.view({n * len, -1});
     if (training) h = Dropout(h, transformer_.dropout);
-    for (size_t i = 0; i < layers_; ++i) h = EncoderLayerForward(Layer(i), transformer_, h, batch.mask, training);
+    const at::Tensor lengths = batch.mask.defined() ? batch.mask.sum(1) : at::Tensor();
+    for (size_t i = 0; i < layers_; ++i) h = EncoderLayerForward(Layer(i), transformer_, h, n, lengths, training);
     return at::layer_norm(h, {transformer_.dim}, parameter(norm_weight_), parameter(norm_bias_));
   }
 

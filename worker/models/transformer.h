@@ -26,9 +26,10 @@ struct EncoderLayer {
   at::Tensor norm2_weight, norm2_bias;
 };
 
-// x [n, len, dim]; mask: bool [n, len] of real tokens, undefined when there is no padding. Dropout when training.
-at::Tensor EncoderLayerForward(const EncoderLayer& layer, const TransformerShape& shape, const at::Tensor& x,
-                               const at::Tensor& mask, bool training);
+// x [n * len, dim]; lengths: int64 [n], the real tokens of each text, undefined when there is no padding. Dropout when
+// training.
+at::Tensor EncoderLayerForward(const EncoderLayer& layer, const TransformerShape& shape, const at::Tensor& x, int64_t n,
+                               const at::Tensor& lengths, bool training);
 
 }  // namespace ddp
 

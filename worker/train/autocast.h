@@ -6,6 +6,18 @@
 
 namespace ddp {
 
+// While it lives, the copies of weights in bfloat16 that Autocast makes are kept: for the micro-batches of one step,
+// between which no weight changes.
+class AutocastCache {
+ public:
+  AutocastCache() { at::autocast::increment_nesting(); }
+  ~AutocastCache() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+  AutocastCache(const AutocastCache&) = delete;
+  AutocastCache& operator=(const AutocastCache&) = delete;
+};
+
 // While it lives, on this thread, when `on`: torch.autocast(device_type, torch.bfloat16). Around forward passes only.
 class Autocast {
  public:
@@ -13,18 +25,16 @@ class Autocast {
     if (!on_) return;
     at::autocast::set_autocast_dtype(device_, at::kBFloat16);
     at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::increment_nesting();
   }
   ~Autocast() {
     if (!on_) return;
-    // The copies of weights that it keeps are out of date after the next update.
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
     at::autocast::set_autocast_enabled(device_, false);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
  private:
+  AutocastCache cache_;
   bool on_;
   at::DeviceType device_;
 };

@@ -104,6 +104,7 @@ Trainer::Trainer(const Parts& parts, TrainState state, int64_t saved_step)
       lr_series_(parts.link.SeriesIndex("lr")),
       norm_series_(parts.link.SeriesIndex("grad_norm")),
       window_start_(std::chrono::steady_clock::now()) {
+  MakeGradients(parameters_);
   progress_.total_steps = parts.plan.total_steps;
   progress_.epochs = parts.config.training.epochs;
   progress_.valid_loss = state_.valid_loss;
@@ -179,6 +180,7 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, i
   at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
   at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(device));
   StepSums local;
+  const AutocastCache cache;
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0 && round % kStopCheckRounds == 0 && parts_.group.Any(parts_.link.stop_requested()))
       return std::nullopt;
@@ -306,8 +308,10 @@ void Trainer::RollBack(const StepSums& sums, double norm) {
 
 void Trainer::Fail(const StepSums& sums, double norm) {
   if (rank0()) parts_.link.Metric(loss_series_, state_.step + 1, sums.loss / sums.count);
-  // The first rank that says it failed ends the others: not before rank 0's last point has left.
+  // The first rank that says it failed ends the others: not before rank 0's last point has left and the checkpoint that
+  // is being written is complete. (One that cannot be written has said so.)
   ReportProgress();
+  if (rank0()) parts_.wait_saved().IgnoreError();
   parts_.group.Barrier();
   std::string tried;
   if (state_.skipped_in_row > 0) tried = absl::StrCat(", after ", state_.skipped_in_row, " skipped ones");
