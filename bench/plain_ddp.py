@@ -33,8 +33,9 @@ import plain_models
 class Job:
     model: Callable
     data: Callable  # of --data
-    inputs: Callable  # of a batch: arguments of the model, targets of the logits that it returns
+    inputs: Callable  # of a batch: arguments of the model, targets of what it returns
     micro_batch: int  # of --tuned: ddpd's
+    loss: Callable = lambda model, outputs, targets: F.cross_entropy(outputs, targets, reduction="sum")
 
 
 def labelled(x, y):
@@ -51,10 +52,16 @@ def masked_text(tokens):
     return (tokens, padding, hidden), targets
 
 
+def embedding_loss(model, outputs, targets):
+    right = F.layer_norm(model.embedding.weight.detach()[targets], (128,))
+    return F.mse_loss(outputs, right, reduction="sum") / 128
+
+
 JOBS = {
     "mlp-small": Job(lambda: plain_models.Mlp([256, 256]), plain_data.numbers, labelled, 1024),
     "mlp-large": Job(lambda: plain_models.Mlp([1024, 1024]), plain_data.numbers, labelled, 1024),
-    "text-encoder": Job(plain_models.TextEncoder, lambda _: plain_data.wordnet(), masked_text, 128),
+    "text-encoder": Job(lambda: plain_models.TextEncoder("embedding"), lambda _: plain_data.wordnet(), masked_text, 128, embedding_loss),
+    "text-encoder-mlm": Job(lambda: plain_models.TextEncoder("mlm"), lambda _: plain_data.wordnet(), masked_text, 128),
     "convnet": Job(plain_models.Convnet, lambda _: plain_data.fashion_mnist(), labelled, 64),
     "resnet18": Job(plain_models.Resnet18, lambda _: plain_data.fashion_mnist(), labelled, 64),
     "gpt": Job(plain_models.Gpt, plain_data.Windows, next_token, 16),
@@ -79,7 +86,7 @@ def plain_steps(job, data, sampler, share, autocast):
             inputs, targets = job.inputs(*batch)
             optimizer.zero_grad()
             with autocast():
-                loss = F.cross_entropy(model(*inputs), targets)
+                loss = job.loss(model.module, model(*inputs), targets) / len(targets)
             loss.backward()
             optimizer.step()
             yield loss.detach()
@@ -127,7 +134,7 @@ def tuned_steps(job, data, sampler, share, autocast):
             for i, (inputs, targets) in enumerate(parts):
                 with contextlib.nullcontext() if i + 1 == len(parts) else model.no_sync():
                     with autocast():
-                        loss = F.cross_entropy(model(*inputs), targets, reduction="sum") / count
+                        loss = job.loss(model.module, model(*inputs), targets) / count
                     loss.backward()
                 total += loss.detach()
             optimizer.step()

@@ -16,9 +16,10 @@ class Mlp(nn.Sequential):
 
 
 class TextEncoder(nn.Module):
-    """d 128, 2 layers, 4 heads, 32 tokens, vocabulary 16,384, dropout 0.1; logits of the hidden tokens, tied weights."""
+    """d 128, 2 layers, 4 heads, 32 tokens, vocabulary 16,384, dropout 0.1. Of the hidden tokens mlm gives logits (tied weights),
+    embedding a guess of the token's embedding."""
 
-    def __init__(self):
+    def __init__(self, objective):
         super().__init__()
         self.embedding = nn.Embedding(16384, 128)
         self.position = nn.Embedding(32, 128)
@@ -27,12 +28,15 @@ class TextEncoder(nn.Module):
         layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True, norm_first=True)
         self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(128), enable_nested_tensor=False)
         self.dropout = nn.Dropout(0.1)
-        self.bias = nn.Parameter(torch.zeros(16384))
+        if objective == "mlm":
+            self.bias = nn.Parameter(torch.zeros(16384))
+        else:
+            self.guess = nn.Linear(128, 128)
 
     def forward(self, tokens, padding, hidden):
         h = self.embedding(tokens) + self.position(torch.arange(tokens.shape[1]))
         h = self.encoder(self.dropout(h), src_key_padding_mask=padding)
-        return F.linear(h[hidden], self.embedding.weight, self.bias)
+        return self.guess(h[hidden]) if hasattr(self, "guess") else F.linear(h[hidden], self.embedding.weight, self.bias)
 
 
 class Convnet(nn.Sequential):
