@@ -97,6 +97,7 @@ Trainer::Trainer(const Parts& parts, TrainState state, int64_t saved_step)
       resumed_step_(saved_step),
       train_maker_(parts.data.train, parts.config.training.objective, parts.config.training.seed),
       valid_maker_(parts.data.valid, parts.config.training.objective, parts.config.training.seed),
+      copier_(parts.model.device()),
       reducer_(parts.model.parameters(), parts.group),
       parameters_(parts.model.tensors()),
       loss_series_(parts.link.SeriesIndex("loss")),
@@ -149,7 +150,7 @@ Trainer::Outcome Trainer::TrainEpoch() {
   const TrainingConfig& training = parts_.config.training;
   const int64_t n = parts_.plan.train_samples;
   const std::vector<int32_t> order = EpochOrder(n, training.seed, state_.epoch);
-  Prefetcher batches(MicroBatches(order), parts_.plan.prefetch);
+  Prefetcher batches(MicroBatches(order), parts_.plan.prefetch, copier_);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
     const int64_t samples = end - state_.position;
@@ -191,8 +192,7 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, i
       zero.backward();
       continue;
     }
-    std::optional<Batch> batch = batches.Next();
-    if (!device.is_cpu()) MoveBatch(*batch, device);
+    const std::optional<Batch> batch = batches.Next();
     LossSums sums;
     {
       const Autocast autocast(parts_.config.training.bf16, device.type());
@@ -357,8 +357,8 @@ bool Trainer::Validate() {
   if (rank0()) parts_.link.Phase("validating");
   bool stop = false;
   const std::optional<Evaluation> result =
-      Evaluate(parts_.model, valid_maker_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch, parts_.group,
-               parts_.config.training.bf16, [&] {
+      Evaluate(parts_.model, valid_maker_, copier_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch,
+               parts_.group, parts_.config.training.bf16, [&] {
                  stop = stop || parts_.link.stop_requested();
                  return stop;
                });

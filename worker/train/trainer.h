@@ -16,6 +16,7 @@
 #include "worker/models/registry.h"
 #include "worker/report/runner_link.h"
 #include "worker/train/batch.h"
+#include "worker/train/batch_copier.h"
 #include "worker/train/optimizer.h"
 #include "worker/train/prefetch.h"
 #include "worker/train/snapshot.h"
@@ -119,6 +120,7 @@ class Trainer {
   bool first_step_reported_ = false;
   BatchMaker train_maker_;
   BatchMaker valid_maker_;
+  BatchCopier copier_;
   GradientReducer reducer_;
   std::vector<at::Tensor> parameters_;
   ProgressReport progress_;
