@@ -77,6 +77,12 @@ void Group::Sum(std::span<double> values) {
   if (!device.is_same(host)) host.copy_(device);
 }
 
+void Group::SumOnDevice(const at::Tensor& values) {
+  if (world_size_ == 1) return;
+  std::vector<at::Tensor> tensors{values};
+  process_group_->allreduce(tensors)->wait();
+}
+
 bool Group::Any(bool mine) {
   double sum = mine ? 1 : 0;
   Sum({&sum, 1});

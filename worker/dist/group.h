@@ -33,6 +33,8 @@ class Group {
 
   // values[i] = sum over ranks, in double.
   void Sum(std::span<double> values);
+  // The same for a double tensor on the ranks' device; on a GPU the host does not wait.
+  void SumOnDevice(const at::Tensor& values);
   // On every rank: does any rank say so?
   bool Any(bool mine);
   // Every rank gets rank 0's text, for decisions that must be taken once. Goes over the store: not for every step.

@@ -59,8 +59,8 @@ void RowF(float* x, const float* bias, size_t n, size_t target, bool with_gradie
           float* scratch, float* loss, bool* correct) {
   Row(x, bias, n, target, with_gradient, bias_gradient, scratch, loss, correct);
 }
-void RowB(Bf16* x, const float* bias, size_t n, size_t target, bool with_gradient, float* bias_gradient,
-          float* scratch, float* loss, bool* correct) {
+void RowB(Bf16* x, const float* bias, size_t n, size_t target, bool with_gradient, float* bias_gradient, float* scratch,
+          float* loss, bool* correct) {
   Row(x, bias, n, target, with_gradient, bias_gradient, scratch, loss, correct);
 }
 

@@ -11,9 +11,8 @@ namespace ddp::HWY_NAMESPACE {
 
 template <typename Out>
 void Drop(const float* x, Out* out, size_t n, const Fate& fate, uint32_t first) {
-  ForVectors(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-    store(hn::Mul(load(x), Factors(fate, first + static_cast<uint32_t>(i))), out);
-  });
+  ForVectors(n, [&](size_t i, const auto& load, const auto& store)
+                    HWY_ATTR { store(hn::Mul(load(x), Factors(fate, first + static_cast<uint32_t>(i))), out); });
 }
 
 template <typename X>

@@ -45,8 +45,8 @@ HWY_INLINE void StoreFloats(Vec v, Bf16* p) {
 // Of numbers up to 0. Highway's own makes 0 of NaN, and a loss that is none would look fine.
 HWY_INLINE Vec Exp(Vec v) { return hn::IfThenElse(hn::IsNaN(v), v, hn::Exp(Floats(), v)); }
 
-// Calls body(i, load, store) for each vector of n elements. load(p) gives the elements i, i + 1, ... of the array p, and
-// store(v, p) writes them; of the last, incomplete vector only what is there is read (the rest is 0) and written.
+// Calls body(i, load, store) for each vector of n elements. load(p) gives the elements i, i + 1, ... of the array p,
+// and store(v, p) writes them; of the last, incomplete vector only what is there is read (the rest is 0) and written.
 template <typename Body>
 HWY_INLINE void ForVectors(size_t n, const Body& body) {
   const size_t lanes = Lanes();

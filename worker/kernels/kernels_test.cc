@@ -1,5 +1,5 @@
-// Against the formulas in double precision, for sizes that do and do not fill vectors, on every instruction set that the
-// machine has.
+// Against the formulas in double precision, for sizes that do and do not fill vectors, on every instruction set that
+// the machine has.
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
@@ -68,7 +68,8 @@ class KernelsTest : public testing::TestWithParam<int64_t> {
 
 std::vector<int64_t> Targets() {
   std::vector<int64_t> targets;
-  for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1) targets.push_back(rest & -rest);
+  for (int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1)
+    targets.push_back(rest & -rest);
   return targets;
 }
 INSTANTIATE_TEST_SUITE_P(EachTarget, KernelsTest, testing::ValuesIn(Targets()),
@@ -244,8 +245,10 @@ Reference Formula(const std::vector<float>& qkv, const std::vector<int64_t>& len
 }
 
 TEST_P(KernelsTest, AttentionOfShortTexts) {
-  for (const AttentionShape shape : {AttentionShape{.len = 1, .heads = 1, .head_dim = 16}, {.len = 12, .heads = 4, .head_dim = 32},
-                                     {.len = 17, .heads = 2, .head_dim = 48}, {.len = 64, .heads = 1, .head_dim = 128}}) {
+  for (const AttentionShape shape : {AttentionShape{.len = 1, .heads = 1, .head_dim = 16},
+                                     {.len = 12, .heads = 4, .head_dim = 32},
+                                     {.len = 17, .heads = 2, .head_dim = 48},
+                                     {.len = 64, .heads = 1, .head_dim = 128}}) {
     ASSERT_TRUE(IsShort(shape));
     const auto full = static_cast<int64_t>(shape.len);
     const std::vector<int64_t> lengths{full, std::max<int64_t>(1, full / 2), full};  // long, short, long

@@ -27,8 +27,8 @@ const int64_t* Lengths(const at::Tensor& lengths) {
 }
 
 struct ShortAttention : torch::autograd::Function<ShortAttention> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
-                            const std::optional<at::Tensor>& real, int64_t n, int64_t heads, double dropout) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const std::optional<at::Tensor>& real,
+                            int64_t n, int64_t heads, double dropout) {
     const Fate fate = DrawFate(dropout);
     KeepFate(context, fate);
     const at::Tensor lengths = real.value_or(at::Tensor());
@@ -72,7 +72,8 @@ struct ShortAttention : torch::autograd::Function<ShortAttention> {
 
 at::Tensor SelfAttention(const at::Tensor& qkv, const at::Tensor& lengths, int64_t n, int64_t heads, double dropout) {
   if (HasElements(qkv) && IsShort(ShapeOf(qkv, n, heads))) {
-    return ShortAttention::apply(qkv.contiguous(), lengths.defined() ? std::optional(lengths) : std::nullopt, n, heads, dropout);
+    return ShortAttention::apply(qkv.contiguous(), lengths.defined() ? std::optional(lengths) : std::nullopt, n, heads,
+                                 dropout);
   }
   const int64_t len = qkv.size(0) / n;
   const int64_t dim = qkv.size(1) / 3;

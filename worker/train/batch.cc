@@ -56,11 +56,11 @@ Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
   return batch;
 }
 
-void MoveBatch(Batch& batch, at::Device device) {
-  for (at::Tensor* t : {&batch.tokens, &batch.mask, &batch.hidden_at, &batch.hidden_tokens, &batch.next,
-                        &batch.features, &batch.clean, &batch.classes, &batch.numbers}) {
-    if (t->defined()) *t = t->to(device, /*non_blocking=*/true);
-  }
+std::vector<at::Tensor*> TensorsOf(Batch& batch) {
+  std::vector<at::Tensor*> all{&batch.tokens,   &batch.mask,  &batch.hidden_at, &batch.hidden_tokens, &batch.next,
+                               &batch.features, &batch.clean, &batch.classes,   &batch.numbers};
+  std::erase_if(all, [](const at::Tensor* t) { return !t->defined(); });
+  return all;
 }
 
 std::span<const int32_t> BatchMaker::Tokens(int64_t sample, std::vector<int32_t>* buffer) const {

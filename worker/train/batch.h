@@ -2,8 +2,6 @@
 #ifndef DDP_WORKER_TRAIN_BATCH_H_
 #define DDP_WORKER_TRAIN_BATCH_H_
 
-#include <c10/core/Device.h>
-
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -60,8 +58,8 @@ class BatchMaker {
   uint64_t seed_;
 };
 
-// Copies everything to another device.
-void MoveBatch(Batch& batch, at::Device device);
+// Those that the batch has.
+std::vector<at::Tensor*> TensorsOf(Batch& batch);
 
 }  // namespace ddp
 

@@ -1,5 +1,6 @@
 #include "worker/train/evaluate.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -14,8 +15,9 @@ namespace {
 constexpr int64_t kRoundSamples = 2048;
 }  // namespace
 
-std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
-                                   bool bf16, const std::function<bool()>& should_stop) {
+std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, const BatchCopier& copier, int64_t n,
+                                   int64_t micro_batch, Group& group, bool bf16,
+                                   const std::function<bool()>& should_stop) {
   at::NoGradGuard no_grad;
   double loss = 0;
   double correct = 0;
@@ -26,18 +28,22 @@ std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_
     std::vector<int64_t> share;
     for (int64_t i = begin + group.rank(); i < end; i += group.world_size()) share.push_back(i);
     std::array<double, 5> sums{0, 0, 0, should_stop() ? 1.0 : 0.0, 0};
+    // Summed where they are made: reading them for each micro-batch would wait for the device.
+    const at::Tensor round_loss = at::zeros({}, at::TensorOptions(at::kDouble).device(model.device()));
+    const at::Tensor round_correct = at::zeros({}, at::TensorOptions(at::kLong).device(model.device()));
     for (const std::vector<int64_t>& part : maker.Cut(std::move(share), micro_batch)) {
-      Batch batch = maker.Make(part, kValidationRound);
-      if (!model.device().is_cpu()) MoveBatch(batch, model.device());
+      const Batch batch = copier.End(copier.Begin(maker.Make(part, kValidationRound)));
       const Autocast autocast(bf16, model.device().type());
       const LossSums s = model.Loss(batch, /*training=*/false);
-      sums[0] += s.loss.item<double>();
+      round_loss.add_(s.loss);
       sums[2] += static_cast<double>(s.count);
       if (s.correct.defined()) {
-        sums[1] += static_cast<double>(s.correct.item<int64_t>());
+        round_correct.add_(s.correct);
         sums[4] = 1;
       }
     }
+    sums[0] = round_loss.item<double>();
+    sums[1] = static_cast<double>(round_correct.item<int64_t>());
     group.Sum(sums);
     loss += sums[0];
     correct += sums[1];

@@ -8,6 +8,7 @@
 #include "worker/dist/group.h"
 #include "worker/models/model.h"
 #include "worker/train/batch.h"
+#include "worker/train/batch_copier.h"
 
 namespace ddp {
 
@@ -20,8 +21,9 @@ struct Evaluation {
 // Counts each of the n samples exactly once on any number of ranks; no gradient, no dropout, no random number, no
 // sampler. Unset when any rank's should_stop said so on the way (all ranks agree). With a count of 0 (nothing to
 // predict) there is no mean: the metric is absent, not 0.
-std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, int64_t n, int64_t micro_batch, Group& group,
-                                   bool bf16, const std::function<bool()>& should_stop);
+std::optional<Evaluation> Evaluate(Model& model, const BatchMaker& maker, const BatchCopier& copier, int64_t n,
+                                   int64_t micro_batch, Group& group, bool bf16,
+                                   const std::function<bool()>& should_stop);
 
 }  // namespace ddp
 

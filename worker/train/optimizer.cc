@@ -32,27 +32,44 @@ at::Tensor Optimizer::GradientNorm(double divisor) const {
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(Gradients()))).div_(divisor);
 }
 
+at::Tensor Optimizer::GradientNorm(const at::Tensor& divisor) const {
+  at::NoGradGuard no_grad;
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(Gradients()))).div_(divisor);
+}
+
 void Optimizer::Step(double lr, double divisor, const at::Tensor& norm) {
   at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> gradients = Gradients();
   divisor_.fill_(divisor);
-  // The kernels divide by divisor_ anyway: clipping costs no pass over the gradients of its own.
-  if (config_.clip > 0) divisor_.mul_(norm.add(1e-6).div_(config_.clip).clamp_min_(1));
   ++steps_;
   step_.fill_(steps_);
+  Update(lr, norm, /*is_first=*/steps_ == 1, std::nullopt);
+}
+
+void Optimizer::StepUnless(const at::Tensor& hold, double lr, const at::Tensor& divisor, const at::Tensor& norm) {
+  at::NoGradGuard no_grad;
+  divisor_.copy_(divisor);
+  step_.add_(hold.logical_not());
+  // Which update is the first one is not known here; for a momentum of zeros it makes no difference.
+  Update(lr, norm, /*is_first=*/false, hold);
+}
+
+void Optimizer::Update(double lr, const at::Tensor& norm, bool is_first, const std::optional<at::Tensor>& hold) {
+  const std::vector<at::Tensor> gradients = Gradients();
+  // The kernels divide by divisor_ anyway: clipping costs no pass over the gradients of its own.
+  if (config_.clip > 0) divisor_.mul_(norm.add(1e-6).div_(config_.clip).clamp_min_(1));
   const TrainingConfig& c = config_;
   switch (c.optimizer) {
     case OptimizerKind::kAdam:
       at::_fused_adam_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, c.beta1, c.beta2, c.weight_decay,
-                       c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
+                       c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_, hold);
       break;
     case OptimizerKind::kAdamW:
       at::_fused_adamw_(parameters_, gradients, first_, second_, {}, step_tensors_, lr, c.beta1, c.beta2,
-                        c.weight_decay, c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_);
+                        c.weight_decay, c.eps, /*amsgrad=*/false, /*maximize=*/false, divisor_, hold);
       break;
     case OptimizerKind::kSgd:
       at::_fused_sgd_(parameters_, gradients, first_, c.weight_decay, c.momentum, lr, /*dampening=*/0, c.nesterov,
-                      /*maximize=*/false, /*is_first_step=*/steps_ == 1, divisor_);
+                      /*maximize=*/false, is_first, divisor_, hold);
       break;
   }
 }
@@ -65,6 +82,9 @@ NamedTensors Optimizer::state() const {
   return all;
 }
 
-void Optimizer::set_steps(int64_t steps) { steps_ = steps; }
+void Optimizer::set_steps(int64_t steps) {
+  steps_ = steps;
+  step_.fill_(steps);
+}
 
 }  // namespace ddp

@@ -18,7 +18,8 @@
 
 namespace ddp {
 
-// Where training stands, always at a border between steps.
+// Where training stands, always at a border between steps. The states of random generators are no part of it, on GPUs
+// neither: step_seed.h.
 struct TrainState {
   int64_t step = 0;      // optimizer steps done
   int64_t epoch = 0;     // being trained

@@ -223,6 +223,7 @@ TEST(HistogramTest, CountsByHand) {
 }
 
 TEST(PrefetcherTest, GivesAllInOrderAheadOrNot) {
+  const BatchCopier copier(at::kCPU);
   for (const int ahead : {0, 1, 4}) {
     int64_t made = 0;
     Prefetcher prefetcher(
@@ -230,7 +231,7 @@ TEST(PrefetcherTest, GivesAllInOrderAheadOrNot) {
           if (made == 100) return std::nullopt;
           return Batch{.size = ++made};
         },
-        ahead);
+        ahead, copier);
     for (int64_t i = 1; i <= 100; ++i) EXPECT_EQ(prefetcher.Next()->size, i);
     EXPECT_FALSE(prefetcher.Next());
     EXPECT_FALSE(prefetcher.Next());
@@ -238,13 +239,14 @@ TEST(PrefetcherTest, GivesAllInOrderAheadOrNot) {
 }
 
 TEST(PrefetcherTest, PassesOnWhatIsThrownAfterWhatWasMade) {
+  const BatchCopier copier(at::kCPU);
   int made = 0;
   Prefetcher prefetcher(
       [&]() -> std::optional<Batch> {
         if (++made == 3) throw NoRetryError("token 7");
         return Batch{};
       },
-      4);
+      4, copier);
   EXPECT_TRUE(prefetcher.Next());
   EXPECT_TRUE(prefetcher.Next());
   EXPECT_THROW(prefetcher.Next(), NoRetryError);
@@ -252,8 +254,21 @@ TEST(PrefetcherTest, PassesOnWhatIsThrownAfterWhatWasMade) {
 }
 
 TEST(PrefetcherTest, CanBeLeftInTheMiddle) {
-  Prefetcher prefetcher([]() -> std::optional<Batch> { return Batch{}; }, 2);
+  const BatchCopier copier(at::kCPU);
+  Prefetcher prefetcher([]() -> std::optional<Batch> { return Batch{}; }, 2, copier);
   EXPECT_TRUE(prefetcher.Next());
+}
+
+TEST(BatchCopierTest, ToACpuNothingIsCopied) {
+  Batch batch{.size = 2, .features = at::ones({2, 3}), .classes = at::zeros({2}, at::kLong)};
+  EXPECT_THAT(TensorsOf(batch), ElementsAre(&batch.features, &batch.classes));
+  const BatchCopier copier(at::kCPU);
+  const void* memory = batch.features.const_data_ptr();
+  BatchCopier::Copy copy = copier.Begin(std::move(batch));
+  EXPECT_FALSE(copy.arrived);
+  const Batch arrived = copier.End(std::move(copy));
+  EXPECT_EQ(arrived.features.const_data_ptr(), memory);
+  EXPECT_EQ(arrived.size, 2);
 }
 
 Split TextSplit() {

@@ -1,6 +1,5 @@
 #include "worker/train/trainer.h"
 
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
@@ -14,10 +13,10 @@
 #include "worker/train/autocast.h"
 #include "worker/train/errors.h"
 #include "worker/train/evaluate.h"
-#include "worker/train/mix.h"
 #include "worker/train/parameter_check.h"
 #include "worker/train/sampler.h"
 #include "worker/train/schedule.h"
+#include "worker/train/step_seed.h"
 #include "worker/train/watch.h"
 
 namespace ddp {
@@ -38,12 +37,6 @@ constexpr int kSkipsTold = 3;
 // A big step takes seconds. Every so many micro-batches the ranks agree on whether to drop it: nothing has been changed
 // yet, and a resume begins with the same step.
 constexpr int64_t kStopCheckRounds = 4;
-
-// Randomness of a step (dropout) is a function of the seed, the step and the rank, so that a resume needs no stored
-// state. (Mixed, because the generator uses only the low half of it.)
-uint64_t StepSeed(uint64_t seed, int64_t step, int rank) {
-  return Mix(seed, static_cast<uint64_t>(step), static_cast<uint64_t>(rank));
-}
 
 std::vector<at::Tensor> Copies(const NamedTensors& tensors) {
   std::vector<at::Tensor> copies;
@@ -88,6 +81,8 @@ Plan MakePlan(const WorkerConfig& worker, const Dataset& data, InputKind input) 
   if (config.max_steps > 0) plan.total_steps = std::min(plan.total_steps, config.max_steps);
   // On CPUs a thread that makes batches only takes time from the one that trains, unless it waits for a disk.
   if (worker.cuda || data.train.windows) plan.prefetch = kPrefetch;
+  // On a CPU there is nothing to wait for. The policies skip and rollback undo things, so they need to know at once.
+  plan.read_late = worker.cuda && config.nan_policy == NanPolicy::kStop;
   return plan;
 }
 
@@ -95,8 +90,10 @@ Trainer::Trainer(const Parts& parts, TrainState state, int64_t saved_step)
     : parts_(parts),
       state_(std::move(state)),
       resumed_step_(saved_step),
+      late_(parts.model.device()),
       train_maker_(parts.data.train, parts.config.training.objective, parts.config.training.seed),
       valid_maker_(parts.data.valid, parts.config.training.objective, parts.config.training.seed),
+      copier_(parts.model.device()),
       reducer_(parts.model.parameters(), parts.group),
       parameters_(parts.model.tensors()),
       loss_series_(parts.link.SeriesIndex("loss")),
@@ -150,18 +147,22 @@ Trainer::Outcome Trainer::TrainEpoch() {
   const TrainingConfig& training = parts_.config.training;
   const int64_t n = parts_.plan.train_samples;
   const std::vector<int32_t> order = EpochOrder(n, training.seed, state_.epoch);
-  Prefetcher batches(MicroBatches(order), parts_.plan.prefetch);
+  Prefetcher batches(MicroBatches(order), parts_.plan.prefetch, copier_);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
     const int64_t samples = end - state_.position;
     const Outcome outcome = IsLeftOut(state_.step + 1) ? LeaveOut(batches, samples) : Step(batches, samples);
     if (outcome != Outcome::kDone) return outcome;
     state_.position = end;
-    if (stop_agreed_) return Outcome::kStopped;
     // Run and FinishEpoch do both at the end.
-    if (state_.position == n || AtLimit()) continue;
-    if (training.valid_every > 0 && state_.step % training.valid_every == 0 && !Validate()) return Outcome::kStopped;
-    if (training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0) Save();
+    const bool at_end = state_.position == n || AtLimit();
+    const bool validates = !at_end && training.valid_every > 0 && state_.step % training.valid_every == 0;
+    const bool saves = !at_end && training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0;
+    // What comes between two steps needs to know of all before it.
+    if (stop_agreed_ || at_end || validates || saves) ReadLaunched(0);
+    if (stop_agreed_) return Outcome::kStopped;
+    if (validates && !Validate()) return Outcome::kStopped;
+    if (saves) Save();
   }
   return Outcome::kDone;
 }
@@ -170,19 +171,19 @@ int64_t Trainer::Rounds(int64_t samples, int rank) const {
   return StepsPerEpoch(ShareSize(samples, rank, parts_.group.world_size()), parts_.plan.micro_batch);
 }
 
-std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, int64_t samples) {
+std::optional<LocalSums> Trainer::ForwardBackward(Prefetcher& batches, int64_t samples) {
   // The largest share decides on the rounds; ranks with fewer micro-batches sit out the first ones, so that every rank
   // is in its last backward pass, which talks to the others, in the same round.
   const int64_t rounds = Rounds(samples, 0);
   const int64_t idle = rounds - Rounds(samples, parts_.group.rank());
   const at::Device device = parts_.model.device();
   // Summed where they are made: reading them in each round would wait for the device.
-  at::Tensor loss = at::zeros({}, at::TensorOptions(at::kDouble).device(device));
-  at::Tensor correct = at::zeros({}, at::TensorOptions(at::kLong).device(device));
-  StepSums local;
+  LocalSums local{.loss = at::zeros({}, at::TensorOptions(at::kDouble).device(device)),
+                  .correct = at::zeros({}, at::TensorOptions(at::kLong).device(device))};
   const AutocastCache cache;
   for (int64_t round = 0; round < rounds; ++round) {
-    if (round > 0 && round % kStopCheckRounds == 0 && parts_.group.Any(parts_.link.stop_requested()))
+    if (!parts_.plan.read_late && round > 0 && round % kStopCheckRounds == 0 &&
+        parts_.group.Any(parts_.link.stop_requested()))
       return std::nullopt;
     const bool last = round + 1 == rounds;
     if (last) reducer_.BeforeForward();
@@ -193,8 +194,7 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, i
       zero.backward();
       continue;
     }
-    std::optional<Batch> batch = batches.Next();
-    if (!device.is_cpu()) MoveBatch(*batch, device);
+    const std::optional<Batch> batch = batches.Next();
     LossSums sums;
     {
       const Autocast autocast(parts_.config.training.bf16, device.type());
@@ -202,27 +202,37 @@ std::optional<Trainer::StepSums> Trainer::ForwardBackward(Prefetcher& batches, i
     }
     if (last) reducer_.BeforeBackward();
     sums.loss.backward();
-    loss.add_(sums.loss.detach());
-    if (sums.correct.defined()) correct.add_(sums.correct);
+    local.loss.add_(sums.loss.detach());
+    if (sums.correct.defined()) local.correct.add_(sums.correct);
     local.count += static_cast<double>(sums.count);
   }
-  local.loss = loss.item<double>();
-  local.correct = static_cast<double>(correct.item<int64_t>());
   return local;
 }
 
 Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
   const TrainingConfig& training = parts_.config.training;
-  at::manual_seed(StepSeed(training.seed, state_.step, parts_.group.rank()));
+  const bool late = parts_.plan.read_late && !IsWatched(state_.step + 1);
+  if (parts_.plan.read_late && !late) {
+    ReadLaunched(0);
+    if (stop_agreed_) return Outcome::kStopped;
+  }
+  SeedStep(training.seed, state_.step, parts_.group.rank());
   ZeroGradients(parameters_);
   if (training.nan_policy == NanPolicy::kSkip) kept_buffers_ = Copies(parts_.model.buffers());
-  const std::optional<StepSums> local = ForwardBackward(batches, samples);
+  const std::optional<LocalSums> local = ForwardBackward(batches, samples);
   if (!local) return Outcome::kStopped;
-  std::array<double, 4> sums{local->loss, local->correct, local->count, parts_.link.stop_requested() ? 1.0 : 0.0};
+  const double lr = LearningRate(training, state_.epoch, state_.step, parts_.plan.total_steps);
+  if (!late) return Decide(*local, samples, lr);
+  Launch(*local, samples, lr);
+  return Outcome::kDone;
+}
+
+Trainer::Outcome Trainer::Decide(const LocalSums& local, int64_t samples, double lr) {
+  std::array<double, 4> sums{local.loss.item<double>(), static_cast<double>(local.correct.item<int64_t>()), local.count,
+                             parts_.link.stop_requested() ? 1.0 : 0.0};
   parts_.group.Sum(sums);
   const StepSums global{.loss = sums[0], .correct = sums[1], .count = sums[2]};
   stop_agreed_ = sums[3] > 0;
-  const double lr = LearningRate(training, state_.epoch, state_.step, parts_.plan.total_steps);
   if (global.count == 0) {  // texts of one token have nothing to predict
     ++state_.step;
     return Outcome::kDone;
@@ -230,16 +240,13 @@ Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
   const at::Tensor norm_tensor = parts_.optimizer.GradientNorm(global.count);
   const double norm = norm_tensor.item<double>();
   // Every rank has the same sums and the same gradients, so all of them decide alike.
-  switch (JudgeStep(training.nan_policy, global.loss, norm, state_.skipped_in_row,
+  switch (JudgeStep(parts_.config.training.nan_policy, global.loss, norm, state_.skipped_in_row,
                     static_cast<int>(state_.left_out.size()))) {
     case StepVerdict::kUpdate:
-      if (training.watch_every > 0 && (state_.step + 1) % training.watch_every == 0) Watch(global.count);
+      if (IsWatched(state_.step + 1)) Watch(global.count);
       parts_.optimizer.Step(lr, global.count, norm_tensor);
       parts_.group.Average(parts_.model.buffers());
-      state_.epoch_loss += global.loss;
-      state_.epoch_correct += global.correct;
-      state_.epoch_count += global.count;
-      state_.skipped_in_row = 0;
+      AddToEpoch(global);
       break;
     case StepVerdict::kSkip:
       Skip(global, norm);
@@ -248,11 +255,48 @@ Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
       RollBack(global, norm);
       return Outcome::kRolledBack;
     case StepVerdict::kFail:
-      Fail(global, norm);
+      Fail(state_.step + 1, global, norm);
   }
   ++state_.step;
-  ReportStep(global, samples, lr, norm);
+  ReportStep({.step = state_.step, .samples = samples, .lr = lr, .sums = global, .norm = norm});
   return Outcome::kDone;
+}
+
+void Trainer::Launch(const LocalSums& local, int64_t samples, double lr) {
+  const at::Tensor sums = late_.Pack(local, parts_.link.stop_requested());
+  parts_.group.SumOnDevice(sums);
+  const at::Tensor count = sums[2].to(at::kFloat);
+  const at::Tensor norm = parts_.optimizer.GradientNorm(count);
+  parts_.optimizer.StepUnless(late_.Hold(sums, norm), lr, count, norm);
+  parts_.group.Average(parts_.model.buffers());
+  ++state_.step;
+  late_.Launched(state_.step, samples, lr, sums, norm);
+  ReadLaunched(1);
+}
+
+void Trainer::ReadLaunched(size_t behind) {
+  while (const std::optional<StepNumbers> done = late_.Read(behind)) {
+    stop_agreed_ = stop_agreed_ || done->stop;
+    if (done->sums.count == 0) continue;  // the device left it out, too
+    // The step after this one has been launched, and LateSteps::Hold keeps it from changing anything.
+    if (JudgeStep(NanPolicy::kStop, done->sums.loss, done->norm, 0, 0) == StepVerdict::kFail)
+      Fail(done->step, done->sums, done->norm);
+    parts_.optimizer.CountStep();
+    AddToEpoch(done->sums);
+    ReportStep(*done);
+  }
+}
+
+void Trainer::AddToEpoch(const StepSums& sums) {
+  state_.epoch_loss += sums.loss;
+  state_.epoch_correct += sums.correct;
+  state_.epoch_count += sums.count;
+  state_.skipped_in_row = 0;
+}
+
+bool Trainer::IsWatched(int64_t step) const {
+  const int64_t every = parts_.config.training.watch_every;
+  return every > 0 && step % every == 0;
 }
 
 void Trainer::Watch(double count) {
@@ -274,9 +318,9 @@ Trainer::Outcome Trainer::LeaveOut(Prefetcher& batches, int64_t samples) {
   return Outcome::kDone;
 }
 
-std::string Trainer::NonFinite(const StepSums& sums, double norm) const {
+std::string Trainer::NonFinite(int64_t step, const StepSums& sums, double norm) {
   return absl::StrCat("the loss is ", sums.loss / sums.count, " and the norm of the gradient ", norm, " at step ",
-                      state_.step + 1);
+                      step);
 }
 
 void Trainer::Skip(const StepSums& sums, double norm) {
@@ -286,7 +330,7 @@ void Trainer::Skip(const StepSums& sums, double norm) {
   if (!rank0()) return;
   parts_.link.Metric(parts_.link.SeriesIndex("skipped_steps"), state_.step + 1, static_cast<double>(skipped_));
   if (skipped_ <= kSkipsTold) {
-    Say(absl::StrCat(NonFinite(sums, norm), ": the step changes nothing",
+    Say(absl::StrCat(NonFinite(state_.step + 1, sums, norm), ": the step changes nothing",
                      skipped_ == kSkipsTold ? "; the series skipped_steps counts further ones" : ""));
   }
 }
@@ -294,7 +338,7 @@ void Trainer::Skip(const StepSums& sums, double norm) {
 void Trainer::RollBack(const StepSums& sums, double norm) {
   const int64_t bad_step = state_.step + 1;
   if (rank0()) parts_.link.Metric(loss_series_, bad_step, sums.loss / sums.count);
-  const std::string reason = NonFinite(sums, norm);
+  const std::string reason = NonFinite(bad_step, sums, norm);
   std::vector<int64_t> left_out = state_.left_out;
   left_out.push_back(bad_step);
   state_ = parts_.restore();
@@ -306,17 +350,17 @@ void Trainer::RollBack(const StepSums& sums, double norm) {
   }
 }
 
-void Trainer::Fail(const StepSums& sums, double norm) {
-  if (rank0()) parts_.link.Metric(loss_series_, state_.step + 1, sums.loss / sums.count);
-  // The first rank that says it failed ends the others: not before rank 0's last point has left and the checkpoint that
-  // is being written is complete. (One that cannot be written has said so.)
+void Trainer::Fail(int64_t step, const StepSums& sums, double norm) {
+  if (rank0()) parts_.link.Metric(loss_series_, step, sums.loss / sums.count);
+  // The first rank that says it failed ends the others: not before rank 0's last point has left and its last checkpoint
+  // is written.
   ReportProgress();
-  if (rank0()) parts_.wait_saved().IgnoreError();
+  if (rank0()) parts_.wait_saved().status().IgnoreError();
   parts_.group.Barrier();
   std::string tried;
   if (state_.skipped_in_row > 0) tried = absl::StrCat(", after ", state_.skipped_in_row, " skipped ones");
   if (!state_.left_out.empty()) tried = absl::StrCat(", after ", state_.left_out.size(), " ways back");
-  throw NoRetryError(absl::StrCat(NonFinite(sums, norm), tried,
+  throw NoRetryError(absl::StrCat(NonFinite(step, sums, norm), tried,
                                   ": stopped before the update; the checkpoints hold only earlier, finite steps"));
 }
 
@@ -325,28 +369,29 @@ void Trainer::Metric(const std::string& series, double value) {
   parts_.link.Metric(parts_.link.SeriesIndex(series), state_.step, value);
 }
 
-void Trainer::ReportStep(const StepSums& sums, int64_t samples, double lr, double norm) {
+void Trainer::ReportStep(const StepNumbers& done) {
+  const StepSums& sums = done.sums;
   if (!rank0() || reported_before()) return;
   const bool has_accuracy = HasAccuracy(parts_.config.training.objective);
-  progress_.step = state_.step;
+  progress_.step = done.step;
   progress_.epoch = static_cast<int>(state_.epoch);
   progress_.loss = sums.loss / sums.count;
-  progress_.lr = lr;
+  progress_.lr = done.lr;
   if (has_accuracy) progress_.accuracy = sums.correct / sums.count;
-  parts_.link.Metric(loss_series_, state_.step, progress_.loss);
-  if (has_accuracy) parts_.link.Metric(acc_series_, state_.step, *progress_.accuracy);
-  parts_.link.Metric(lr_series_, state_.step, lr);
-  parts_.link.Metric(norm_series_, state_.step, norm);
+  parts_.link.Metric(loss_series_, done.step, progress_.loss);
+  if (has_accuracy) parts_.link.Metric(acc_series_, done.step, *progress_.accuracy);
+  parts_.link.Metric(lr_series_, done.step, done.lr);
+  parts_.link.Metric(norm_series_, done.step, done.norm);
   if (!first_step_reported_) {
     first_step_reported_ = true;
-    parts_.link.FirstStep(state_.step);
+    parts_.link.FirstStep(done.step);
   }
-  window_samples_ += samples;
+  window_samples_ += done.samples;
   const auto now = std::chrono::steady_clock::now();
   if (now - window_start_ < kReportEvery) return;
   progress_.samples_per_second =
       static_cast<double>(window_samples_) / std::chrono::duration<double>(now - window_start_).count();
-  Metric("samples_per_second", progress_.samples_per_second);
+  parts_.link.Metric(parts_.link.SeriesIndex("samples_per_second"), done.step, progress_.samples_per_second);
   window_start_ = now;
   window_samples_ = 0;
   ReportProgress();
@@ -361,8 +406,8 @@ bool Trainer::Validate() {
   if (rank0()) parts_.link.Phase("validating");
   bool stop = false;
   const std::optional<Evaluation> result =
-      Evaluate(parts_.model, valid_maker_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch, parts_.group,
-               parts_.config.training.bf16, [&] {
+      Evaluate(parts_.model, valid_maker_, copier_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch,
+               parts_.group, parts_.config.training.bf16, [&] {
                  stop = stop || parts_.link.stop_requested();
                  return stop;
                });

@@ -16,6 +16,8 @@
 #include "worker/models/registry.h"
 #include "worker/report/runner_link.h"
 #include "worker/train/batch.h"
+#include "worker/train/batch_copier.h"
+#include "worker/train/late_steps.h"
 #include "worker/train/optimizer.h"
 #include "worker/train/prefetch.h"
 #include "worker/train/snapshot.h"
@@ -32,6 +34,8 @@ struct Plan {
   int64_t steps_per_epoch = 0;
   int64_t total_steps = 0;
   int prefetch = 0;  // micro-batches made ahead by a thread of their own; 0: none
+  // The numbers of a step are read while the next one runs (LateSteps), so that no step waits for the device.
+  bool read_late = false;
 };
 Plan MakePlan(const WorkerConfig& config, const Dataset& data, InputKind input);
 
@@ -69,11 +73,6 @@ class Trainer {
   TrainResult Run();
 
  private:
-  struct StepSums {
-    double loss = 0;
-    double correct = 0;
-    double count = 0;
-  };
   enum class Outcome { kDone, kStopped, kRolledBack };
   Outcome TrainEpoch();
   bool FinishEpoch();  // false: stopped
@@ -82,7 +81,15 @@ class Trainer {
   // `samples` of all ranks. kStopped: before the update.
   Outcome Step(Prefetcher& batches, int64_t samples);
   // Unset: stopped on the way.
-  std::optional<StepSums> ForwardBackward(Prefetcher& batches, int64_t samples);
+  std::optional<LocalSums> ForwardBackward(Prefetcher& batches, int64_t samples);
+  // The rest of a step: all numbers first, then the decision about the update.
+  Outcome Decide(const LocalSums& local, int64_t samples, double lr);
+  // The rest of a step of Plan::read_late: the update is launched, and the numbers of the step before are read.
+  void Launch(const LocalSums& local, int64_t samples, double lr);
+  // Reports launched steps, all but the newest `behind`. Sets stop_agreed_ when one of them carries a request.
+  void ReadLaunched(size_t behind);
+  bool IsWatched(int64_t step) const;
+  void AddToEpoch(const StepSums& sums);
   // Micro-batches that `rank` makes of its share.
   int64_t Rounds(int64_t samples, int rank) const;
   bool IsLeftOut(int64_t step) const;
@@ -90,11 +97,11 @@ class Trainer {
   // What is done with a step that is not finite.
   void Skip(const StepSums& sums, double norm);
   void RollBack(const StepSums& sums, double norm);
-  [[noreturn]] void Fail(const StepSums& sums, double norm);
-  std::string NonFinite(const StepSums& sums, double norm) const;
+  [[noreturn]] void Fail(int64_t step, const StepSums& sums, double norm);
+  static std::string NonFinite(int64_t step, const StepSums& sums, double norm);
   // Histograms of the parameters before the update of this step, and of its gradient.
   void Watch(double count);
-  void ReportStep(const StepSums& sums, int64_t samples, double lr, double norm);
+  void ReportStep(const StepNumbers& done);
   void ReportProgress();
   bool Validate();
   void NoteBest();
@@ -115,10 +122,12 @@ class Trainer {
   int64_t reported_until_ = -1;
   int64_t skipped_ = 0;
   bool stop_agreed_ = false;
+  LateSteps late_;
   std::vector<at::Tensor> kept_buffers_;  // of before the step, for the policy skip
   bool first_step_reported_ = false;
   BatchMaker train_maker_;
   BatchMaker valid_maker_;
+  BatchCopier copier_;
   GradientReducer reducer_;
   std::vector<at::Tensor> parameters_;
   ProgressReport progress_;

@@ -1,5 +1,6 @@
 #include "worker/train/worker.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/_foreach_zero.h>
 
@@ -36,6 +37,15 @@ void OrNoRetry(const absl::Status& status) {
   if (!status.ok()) throw NoRetryError(std::string(status.message()));
 }
 
+// A resume gives the same bits only if a kernel adds in the same order each time. Where torch has no such kernel it
+// warns.
+void UseRepeatableKernels() {
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  context.setDeterministicFillUninitializedMemory(false);  // would fill all new memory with NaN
+  context.setDeterministicCuDNN(true);
+}
+
 // One attempt of one rank, in order.
 class Attempt {
  public:
@@ -43,6 +53,7 @@ class Attempt {
 
   TrainResult Run() {
     at::set_num_threads(config_.threads);
+    if (config_.cuda) UseRepeatableKernels();
     link_.Phase("rendezvous");
     group_ = Group::Join(config_);
     ChooseCheckpoint();
@@ -64,6 +75,11 @@ class Attempt {
                      [this] { return Restore(); }},
                     info_.state, saved_step());
     return trainer.Run();
+  }
+
+  // A checkpoint that is still being written is as good as any, whatever training ran into.
+  void FinishWriting() {
+    if (writer_) writer_->Wait().status().IgnoreError();
   }
 
   // After the last report: nobody leaves before everybody has said its last word.
@@ -260,19 +276,20 @@ int RunWorker(int fd) {
     std::fprintf(stderr, "ddp-worker: %s\n", std::string(link.status().message()).c_str());
     return kExitFailure;
   }
+  // Never deleted: to tear down a group whose peers have left waits for them, or aborts, and a failure is to be told.
+  auto* const attempt = new Attempt(config, **link);
   auto fail = [&](const std::exception& e, bool retryable, int exit_code) {
+    attempt->FinishWriting();
     std::fprintf(stderr, "rank %d failed: %s\n", config.rank, e.what());
     (*link)->Failure(e.what(), retryable, -1);
     link->reset();
     return exit_code;
   };
   try {
-    auto attempt = std::make_unique<Attempt>(config, **link);
     const TrainResult result = attempt->Run();
     (*link)->Finished(result.completed, result.step, result.saved_step);
     attempt->Part();
     link->reset();
-    static_cast<void>(attempt.release());  // see main: no teardown of groups
     return kExitOk;
   } catch (const NoRetryError& e) {
     return fail(e, false, kExitNoRetry);
