@@ -80,6 +80,42 @@ TEST(JobManagerTest, FailuresUseUpTheBudgetUnlessThereIsProgress) {
   EXPECT_EQ(job.failure().message(), "boom");
 }
 
+TEST(JobManagerTest, AnAttemptThatStopsUnaskedUsesUpTheBudget) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  const auto stop = [&](int64_t step) {
+    Play(rig, id, {Rig::FirstStep(1), Rig::Saved(2, step), Rig::Ended(3, v1::ATTEMPT_OUTCOME_STOPPED, step, step)});
+    rig.End(id);
+  };
+  stop(5);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);  // at once: the first back-off is 0
+  EXPECT_EQ(rig.Job(id).restarts(), 1);
+  EXPECT_EQ(rig.Job(id).attempts(0).outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+  EXPECT_THAT(rig.Job(id).failure().message(), HasSubstr("nobody asked for it, but the attempt stopped"));
+  stop(5);  // saved again what it had begun with
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RESTARTING);
+  EXPECT_THAT(rig.Job(id).state_reason(), HasSubstr("nobody asked for it"));
+  rig.clock.now += absl::Milliseconds(799);  // 1 s - 20 % at least
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RESTARTING);
+  rig.clock.now += absl::Milliseconds(402);  // and 1 s + 20 % at most
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  stop(6);  // progress: counts from 1 again
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  for (int i = 0; i < 3; ++i) {
+    stop(6);
+    rig.clock.now += absl::Seconds(60);
+    rig.manager->Poll();
+  }
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.attempts_size(), 6);
+  EXPECT_EQ(job.restarts(), 5);
+  EXPECT_THAT(job.state_reason(), HasSubstr("saved at step 6"));
+  EXPECT_THAT(job.state_reason(), HasSubstr("no restart is left of 3"));
+}
+
 TEST(JobManagerTest, AFinalFailureBurnsNoRetries) {
   Rig rig;
   const std::string id = rig.Submit();
