@@ -95,6 +95,7 @@ void JobManager::StartAttempt(Entry& entry, JobTrigger trigger, const std::vecto
   const int number = job.attempts_size() + 1;
   v1::Attempt& attempt = *job.add_attempts();
   attempt.set_number(number);
+  attempt.set_nproc(job.spec().resources().nproc());
   *attempt.mutable_start_time() = ToTimestamp(parts_.clock.Now());
   attempt.set_start_step(std::max<int64_t>(0, job.checkpoint_step()));
   attempt.set_last_step(attempt.start_step());

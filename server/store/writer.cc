@@ -21,7 +21,7 @@ absl::Status Writer::Prepare() {
       put_job_,
       database_.Prepare(
           "INSERT INTO jobs VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18) "
-          "ON CONFLICT(id) DO UPDATE SET state=?7, state_reason=?8, update_time=?10, end_time=?11, progress=?12, "
+          "ON CONFLICT(id) DO UPDATE SET spec=?4, state=?7, state_reason=?8, update_time=?10, end_time=?11, progress=?12, "
           "restarts=?13, failures_in_row=?14, checkpoint_step=?15, failure=?16, slots=?17, last_event=?18"));
   DDP_ASSIGN_OR_RETURN(put_attempt_,
                        database_.Prepare("INSERT INTO attempts(job_id, number, attempt, secret) VALUES(?1,?2,?3,?4) "
