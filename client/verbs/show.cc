@@ -107,12 +107,13 @@ std::string Describe(const v1::Job& job) {
   std::string text = TextTable(rows);
   if (job.attempts_size() > 0) {
     std::vector<std::vector<std::string>> attempts{
-        {"ATTEMPT", "OUTCOME", "STARTED", "FROM STEP", "LAST STEP", "WORKERS"}};
+        {"ATTEMPT", "OUTCOME", "STARTED", "FROM STEP", "LAST STEP", "RANKS", "WORKERS"}};
     for (const v1::Attempt& attempt : job.attempts()) {
       const std::string outcome = v1::AttemptOutcome_Name(attempt.outcome()).substr(sizeof("ATTEMPT_OUTCOME_") - 1);
       attempts.push_back({absl::StrCat(attempt.number()), attempt.outcome() == 0 ? "alive" : outcome,
                           TimeText(attempt.start_time()), absl::StrCat(attempt.start_step()),
-                          absl::StrCat(attempt.last_step()), absl::StrJoin(attempt.worker_pids(), " ")});
+                          absl::StrCat(attempt.last_step()), attempt.nproc() > 0 ? absl::StrCat(attempt.nproc()) : "?",
+                          absl::StrJoin(attempt.worker_pids(), " ")});
     }
     text += "\n" + TextTable(attempts);
   }

@@ -1,4 +1,6 @@
 // ddpctl cancel, pause, resume, delete.
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "client/verbs/verbs.h"
 #include "common/text.h"
@@ -11,6 +13,11 @@ struct StopFlags {
   std::string id;
   bool force = false;
   bool no_wait = false;
+};
+
+struct ResumeFlags {
+  std::string id;
+  std::optional<int32_t> nproc;
 };
 
 void Report(const Globals& globals, const v1::Job& job) {
@@ -53,10 +60,11 @@ void RunPause(const StopFlags& flags, const Globals& globals) {
   FinishStop(flags, globals, connection, job);
 }
 
-void RunResume(const std::string& id, const Globals& globals) {
+void RunResume(const ResumeFlags& flags, const Globals& globals) {
   Connection connection = Connection::Open(globals.connection);
   v1::ResumeJobRequest request;
-  request.set_id(id);
+  request.set_id(flags.id);
+  if (flags.nproc) request.set_nproc(*flags.nproc);
   const v1::Job job = Call(connection, connection.jobs(), &v1::JobService::Stub::Resume, request);
   if (!globals.is_text()) {
     Print(ToText(job, globals.format));
@@ -96,9 +104,12 @@ void AddSteer(CLI::App& app, Globals& globals) {
   pause_verb.add_flag("--no-wait", pause->no_wait, "Do not wait for its end");
   pause_verb.callback([pause, &globals] { RunPause(*pause, globals); });
 
-  auto resumed = std::make_shared<std::string>();
-  Verb(app, "resume", "Queue a cancelled, paused or failed job again; it goes on from its newest checkpoint", *resumed)
-      .callback([resumed, &globals] { RunResume(*resumed, globals); });
+  auto resumed = std::make_shared<ResumeFlags>();
+  CLI::App& resume_verb =
+      Verb(app, "resume", "Queue a cancelled, paused or failed job again; it goes on from its newest checkpoint",
+           resumed->id);
+  resume_verb.add_option("--nproc", resumed->nproc, "Another number of ranks from now on");
+  resume_verb.callback([resumed, &globals] { RunResume(*resumed, globals); });
 
   auto deleted = std::make_shared<std::string>();
   Verb(app, "delete", "Delete an ended job with its checkpoints, logs and metrics", *deleted)

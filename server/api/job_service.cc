@@ -39,7 +39,13 @@ class JobServiceImpl final : public v1::JobService::CallbackService {
   }
   grpc::ServerUnaryReactor* Resume(grpc::CallbackServerContext* context, const v1::ResumeJobRequest* request,
                                    v1::Job* response) override {
-    return UnaryOr(api_, context, response, [this, request] { return api_.manager.Resume(request->id()); });
+    return Unary(api_, context, [this, request, response]() -> grpc::Status {
+      std::vector<v1::FieldViolation> violations;
+      absl::StatusOr<v1::Job> job = api_.manager.Resume(*request, &violations);
+      if (!job.ok()) return ToGrpc(job.status(), violations);
+      *response = *std::move(job);
+      return grpc::Status::OK;
+    });
   }
   grpc::ServerUnaryReactor* Delete(grpc::CallbackServerContext* context, const v1::DeleteJobRequest* request,
                                    v1::DeleteJobResponse*) override {

@@ -20,8 +20,6 @@ std::optional<v1::JobState> Next(v1::JobState state, JobTrigger trigger) {
       if (trigger == T::kFailedFinal) return v1::JOB_STATE_FAILED;
       if (trigger == T::kCancelRequested) return v1::JOB_STATE_CANCELLING;
       if (trigger == T::kPauseRequested) return v1::JOB_STATE_PAUSING;
-      // Somebody sent the runner SIGTERM: nobody asked us to stop, so the job goes on.
-      if (trigger == T::kStopped) return v1::JOB_STATE_RESTARTING;
       return {};
     case v1::JOB_STATE_RESTARTING:
       if (trigger == T::kRetryDue) return v1::JOB_STATE_STARTING;

@@ -13,12 +13,12 @@ enum class JobTrigger {
   kPlaced,       // got its slots
   kFirstStep,    // an attempt has taken its first step
   kSucceeded,    // an attempt trained to the end
-  kFailedRetry,  // an attempt failed, and may be tried again
+  kFailedRetry,  // an attempt failed, or stopped unasked, and may be tried again
   kFailedFinal,  // an attempt failed, for good
   kRetryDue,     // the back-off has passed
   kCancelRequested,
   kPauseRequested,
-  kStopped,  // an attempt stopped on request
+  kStopped,  // an attempt stopped, as it was asked to
   kResumeRequested,
 };
 

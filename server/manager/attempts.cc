@@ -8,6 +8,7 @@
 #include "common/files.h"
 #include "common/ids.h"
 #include "common/logging.h"
+#include "server/jobs/attempt_end.h"
 #include "server/jobs/restart_policy.h"
 #include "server/manager/job_manager.h"
 #include "server/scheduler/plan.h"
@@ -94,6 +95,7 @@ void JobManager::StartAttempt(Entry& entry, JobTrigger trigger, const std::vecto
   const int number = job.attempts_size() + 1;
   v1::Attempt& attempt = *job.add_attempts();
   attempt.set_number(number);
+  attempt.set_nproc(job.spec().resources().nproc());
   *attempt.mutable_start_time() = ToTimestamp(parts_.clock.Now());
   attempt.set_start_step(std::max<int64_t>(0, job.checkpoint_step()));
   attempt.set_last_step(attempt.start_step());
@@ -167,37 +169,23 @@ void JobManager::FinishWith(Entry& entry, const v1::AttemptEnded& ended) {
   job.set_checkpoint_step(std::max(job.checkpoint_step(), ended.saved_step()));
   record.secret.clear();
 
-  JobTrigger trigger = JobTrigger::kSucceeded;
-  std::string reason = absl::StrCat("trained to the end, ", attempt.last_step(), " steps");
-  if (ended.outcome() == v1::ATTEMPT_OUTCOME_STOPPED) {
-    trigger = JobTrigger::kStopped;
-    reason = job.checkpoint_step() >= 0 ? absl::StrCat("stopped; saved at step ", job.checkpoint_step())
-                                        : "stopped before anything was saved";
-  } else if (ended.outcome() != v1::ATTEMPT_OUTCOME_SUCCEEDED) {
-    *attempt.mutable_failure() = ended.failure();
-    *job.mutable_failure() = ended.failure();
-    ++record.failures_in_row;
-    const bool again = MayRestart(ended.failure(), record.failures_in_row, job.spec().max_restarts());
-    trigger = again ? JobTrigger::kFailedRetry : JobTrigger::kFailedFinal;
-    reason = ended.failure().message();
-    if (!again && ended.failure().retryable()) {
-      absl::StrAppend(&reason, " (attempt ", attempt.number(), "; no restart is left of ", job.spec().max_restarts(),
-                      ")");
-    }
-  } else {
-    record.failures_in_row = 0;
-  }
+  v1::AttemptEnded newest = ended;
+  newest.set_step(attempt.last_step());
+  newest.set_saved_step(job.checkpoint_step());
+  const AttemptEnd end = DecideAttemptEnd(newest, job.state(), record.failures_in_row, job.spec().max_restarts());
+  record.failures_in_row = end.failures_in_row;
+  if (end.failure) *attempt.mutable_failure() = *job.mutable_failure() = *end.failure;
   WriteBatch batch;
   // Cannot be refused: every state with an attempt takes these triggers.
-  if (!Move(record, trigger, reason, batch).ok()) return;
+  if (!Move(record, end.trigger, end.reason, batch).ok()) return;
   const bool restarting = job.state() == v1::JOB_STATE_RESTARTING;
   if (restarting) job.set_restarts(job.restarts() + 1);
   if (job.state() == v1::JOB_STATE_SUCCEEDED) job.clear_failure();
   batch.PutAttempt(job.id(), attempt, "");
-  const int failures = record.failures_in_row;
   if (!Commit(entry, std::move(record), std::move(batch)).ok()) return;  // tried again by the next poll
   entry.ended.reset();
-  entry.retry_at = parts_.clock.Monotonic() + (restarting ? Backoff(failures, Jitter()) : absl::ZeroDuration());
+  entry.retry_at =
+      parts_.clock.Monotonic() + (restarting ? Backoff(end.failures_in_row, Jitter()) : absl::ZeroDuration());
 }
 
 }  // namespace ddp

@@ -181,7 +181,8 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
     } else if (report.has_checkpoint()) {
       job.set_checkpoint_step(report.checkpoint().step());
       attempt.set_last_step(std::max(attempt.last_step(), report.checkpoint().step()));
-      record.failures_in_row = 0;
+      // Saving again what the attempt has begun with is no progress.
+      if (report.checkpoint().step() > attempt.start_step()) record.failures_in_row = 0;
       note(absl::StrCat("saved step ", report.checkpoint().step(), " in ", report.checkpoint().folder()));
     } else if (report.has_notice()) {
       note(report.notice().text());

@@ -72,7 +72,8 @@ class JobManager {
   absl::StatusOr<v1::ListJobsResponse> List(const v1::ListJobsRequest& request);
   absl::StatusOr<v1::Job> Cancel(const std::string& id, bool force);
   absl::StatusOr<v1::Job> Pause(const std::string& id);
-  absl::StatusOr<v1::Job> Resume(const std::string& id);
+  // InvalidArgument with violations: the job cannot have so many ranks.
+  absl::StatusOr<v1::Job> Resume(const v1::ResumeJobRequest& request, std::vector<v1::FieldViolation>* violations);
   absl::Status Delete(const std::string& id);
   std::vector<v1::Slot> Slots();
 
@@ -139,6 +140,8 @@ class JobManager {
 
   // steer.cc
   absl::StatusOr<v1::Job> Stop(const std::string& id, JobTrigger trigger, bool force);
+  // `nproc` instead of the job's number of ranks.
+  absl::Status CheckRanks(const std::string& id, int nproc, std::vector<v1::FieldViolation>* violations);
   void SendStop(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // attempts.cc

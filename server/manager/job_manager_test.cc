@@ -26,6 +26,15 @@ void Play(Rig& rig, const std::string& id, const std::vector<v1::RunnerEvent>& e
   }
 }
 
+absl::StatusOr<v1::Job> Resume(Rig& rig, const std::string& id, std::optional<int> nproc = {},
+                               std::vector<v1::FieldViolation>* violations = nullptr) {
+  v1::ResumeJobRequest request;
+  request.set_id(id);
+  if (nproc) request.set_nproc(*nproc);
+  std::vector<v1::FieldViolation> unread;
+  return rig.manager->Resume(request, violations == nullptr ? &unread : violations);
+}
+
 TEST(JobManagerTest, SubmitRunSucceed) {
   Rig rig;
   const std::string id = rig.Submit();
@@ -80,6 +89,42 @@ TEST(JobManagerTest, FailuresUseUpTheBudgetUnlessThereIsProgress) {
   EXPECT_EQ(job.failure().message(), "boom");
 }
 
+TEST(JobManagerTest, AnAttemptThatStopsUnaskedUsesUpTheBudget) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  const auto stop = [&](int64_t step) {
+    Play(rig, id, {Rig::FirstStep(1), Rig::Saved(2, step), Rig::Ended(3, v1::ATTEMPT_OUTCOME_STOPPED, step, step)});
+    rig.End(id);
+  };
+  stop(5);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);  // at once: the first back-off is 0
+  EXPECT_EQ(rig.Job(id).restarts(), 1);
+  EXPECT_EQ(rig.Job(id).attempts(0).outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+  EXPECT_THAT(rig.Job(id).failure().message(), HasSubstr("nobody asked for it, but the attempt stopped"));
+  stop(5);  // saved again what it had begun with
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RESTARTING);
+  EXPECT_THAT(rig.Job(id).state_reason(), HasSubstr("nobody asked for it"));
+  rig.clock.now += absl::Milliseconds(799);  // 1 s - 20 % at least
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_RESTARTING);
+  rig.clock.now += absl::Milliseconds(402);  // and 1 s + 20 % at most
+  rig.manager->Poll();
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  stop(6);  // progress: counts from 1 again
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
+  for (int i = 0; i < 3; ++i) {
+    stop(6);
+    rig.clock.now += absl::Seconds(60);
+    rig.manager->Poll();
+  }
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.attempts_size(), 6);
+  EXPECT_EQ(job.restarts(), 5);
+  EXPECT_THAT(job.state_reason(), HasSubstr("saved at step 6"));
+  EXPECT_THAT(job.state_reason(), HasSubstr("no restart is left of 3"));
+}
+
 TEST(JobManagerTest, AFinalFailureBurnsNoRetries) {
   Rig rig;
   const std::string id = rig.Submit();
@@ -108,11 +153,61 @@ TEST(JobManagerTest, CancelOfARunningJob) {
   EXPECT_EQ(rig.Job(id).checkpoint_step(), 8);
   EXPECT_EQ(rig.manager->Cancel(id, false)->state(), v1::JOB_STATE_CANCELLED);  // again is fine
 
-  const auto resumed = rig.manager->Resume(id);
+  const auto resumed = Resume(rig, id);
   ASSERT_TRUE(resumed.ok());
   EXPECT_EQ(rig.State(id), v1::JOB_STATE_STARTING);
   EXPECT_EQ(rig.Job(id).attempts(1).start_step(), 8);
-  EXPECT_FALSE(rig.manager->Resume(id).ok());
+  EXPECT_FALSE(Resume(rig, id).ok());
+}
+
+TEST(JobManagerTest, ResumeOnAnotherNumberOfRanks) {
+  Rig rig(4);
+  v1::SubmitJobRequest request = Rig::Request(3);
+  request.set_request_id("r");
+  const std::string id = rig.manager->Submit(request).response.job().id();
+  EXPECT_THAT(std::string(Resume(rig, id, 1).status().message()), HasSubstr("it is STARTING"));
+  ASSERT_TRUE(rig.manager->Cancel(id, false).ok());
+  Play(rig, id, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_STOPPED, 8, 8)});
+  rig.End(id);
+  for (const int wrong : {0, -1, 5}) {
+    std::vector<v1::FieldViolation> violations;
+    const absl::Status status = Resume(rig, id, wrong, &violations).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    ASSERT_EQ(violations.size(), 1u);
+    EXPECT_EQ(violations[0].field(), "resources.nproc");
+    EXPECT_EQ(violations[0].description(),
+              "must be 1 to 4 (this machine has 4 CPU slots), got " + std::to_string(wrong));
+  }
+  // The worker knows the data. What it says of other fields was for Submit to say.
+  for (const char* field : {"training.init_from", "resources.nproc"}) {
+    v1::FieldViolation& violation = *rig.checker.result.add_violations();
+    violation.set_field(field);
+    violation.set_description("too few samples");
+  }
+  std::vector<v1::FieldViolation> violations;
+  EXPECT_TRUE(absl::IsInvalidArgument(Resume(rig, id, 4, &violations).status()));
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(rig.checker.requests.back().spec().resources().nproc(), 4);
+  EXPECT_EQ(rig.State(id), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(rig.Job(id).spec().resources().nproc(), 3);
+
+  rig.checker.result.mutable_violations()->RemoveLast();
+  ASSERT_TRUE(Resume(rig, id, 1).ok());
+  EXPECT_EQ(rig.launcher.launches.back().spec().resources().nproc(), 1);
+  EXPECT_EQ(rig.launcher.launches.back().threads_per_rank(), 2);
+  rig.Restart();
+  const v1::Job job = rig.Job(id);
+  EXPECT_EQ(job.spec().resources().nproc(), 1);
+  EXPECT_EQ(job.attempts(0).nproc(), 3);
+  EXPECT_EQ(job.attempts(1).nproc(), 1);
+  EXPECT_EQ(rig.manager->Slots()[0].job_id(), id);
+  EXPECT_EQ(rig.manager->Slots()[1].job_id(), "");
+  const auto events = rig.store->reader().Events(id, 0, 99);
+  EXPECT_TRUE(std::any_of(events->begin(), events->end(), [](const v1::JobEvent& event) {
+    return event.reason() == "resume requested, on 1 rank instead of 3; waits for slots";
+  }));
+  // The spec as it was sent still is this job's.
+  EXPECT_EQ(rig.manager->Submit(request).response.job().id(), id);
 }
 
 TEST(JobManagerTest, QueuedJobs) {
@@ -123,7 +218,7 @@ TEST(JobManagerTest, QueuedJobs) {
   EXPECT_EQ(rig.State(second), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(rig.manager->Cancel(third, false)->state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(rig.manager->Pause(second)->state(), v1::JOB_STATE_PAUSED);
-  EXPECT_EQ(rig.manager->Resume(second)->state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(Resume(rig, second)->state(), v1::JOB_STATE_QUEUED);
   Play(rig, first, {Rig::Ended(1, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1)});
   rig.End(first);
   EXPECT_EQ(rig.State(second), v1::JOB_STATE_STARTING);

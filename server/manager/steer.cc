@@ -5,8 +5,19 @@
 #include "common/status_macros.h"
 #include "server/manager/job_manager.h"
 #include "server/manager/watch.h"
+#include "spec/spec_validation.h"
 
 namespace ddp {
+
+namespace {
+
+absl::Status MayResume(const v1::Job& job) {
+  if (Next(job.state(), JobTrigger::kResumeRequested)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("cannot resume job ", job.id(), ": it is ", StateName(job.state()),
+                                                    "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
+}
+
+}  // namespace
 
 absl::StatusOr<v1::Job> JobManager::Cancel(const std::string& id, bool force) {
   return Stop(id, JobTrigger::kCancelRequested, force);
@@ -44,17 +55,49 @@ void JobManager::SendStop(const Entry& entry) {
   if (const std::shared_ptr<RunnerSession> session = entry.feed->session.lock()) session->Send(message);
 }
 
-absl::StatusOr<v1::Job> JobManager::Resume(const std::string& id) {
+absl::Status JobManager::CheckRanks(const std::string& id, int nproc, std::vector<v1::FieldViolation>* violations) {
+  v1::JobSpec spec;
+  {
+    std::lock_guard lock(mutex_);
+    DDP_ASSIGN_OR_RETURN(const auto found, Find(id));
+    DDP_RETURN_IF_ERROR(MayResume(found->second.record.job));
+    spec = found->second.record.job.spec();
+  }
+  spec.mutable_resources()->set_nproc(nproc);
+  // The rest of the spec was checked at Submit, and what the job started from may be gone by now: only the ranks count.
+  const auto take = [&](const auto& all) {
+    for (const v1::FieldViolation& violation : all) {
+      if (violation.field() == "resources.nproc") violations->push_back(violation);
+    }
+  };
+  take(Validate(spec, options_.machine));
+  if (violations->empty()) {
+    v1::CheckRequest check;
+    *check.mutable_spec() = std::move(spec);
+    DDP_ASSIGN_OR_RETURN(const v1::CheckResult checked, parts_.checker.Check(check));
+    take(checked.violations());
+  }
+  if (violations->empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("resources.nproc: ", violations->front().description()));
+}
+
+absl::StatusOr<v1::Job> JobManager::Resume(const v1::ResumeJobRequest& request,
+                                           std::vector<v1::FieldViolation>* violations) {
+  if (request.has_nproc()) DDP_RETURN_IF_ERROR(CheckRanks(request.id(), request.nproc(), violations));
   std::lock_guard lock(mutex_);
-  DDP_ASSIGN_OR_RETURN(const auto found, Find(id));
+  DDP_ASSIGN_OR_RETURN(const auto found, Find(request.id()));
   Entry& entry = found->second;
   JobRecord record = entry.record;
-  WriteBatch batch;
-  if (!Move(record, JobTrigger::kResumeRequested, "resume requested; waits for slots", batch).ok()) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot resume job ", found->first, ": it is ",
-                                                      StateName(entry.record.job.state()),
-                                                      "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
+  DDP_RETURN_IF_ERROR(MayResume(record.job));
+  v1::Resources& resources = *record.job.mutable_spec()->mutable_resources();
+  std::string reason = "resume requested; waits for slots";
+  if (request.has_nproc() && request.nproc() != resources.nproc()) {
+    reason = absl::StrCat("resume requested, on ", request.nproc(), request.nproc() == 1 ? " rank" : " ranks",
+                          " instead of ", resources.nproc(), "; waits for slots");
+    resources.set_nproc(request.nproc());
   }
+  WriteBatch batch;
+  DDP_RETURN_IF_ERROR(Move(record, JobTrigger::kResumeRequested, reason, batch));
   record.failures_in_row = 0;
   record.job.clear_failure();
   DDP_ASSIGN_OR_RETURN(const uint64_t last_chunk, parts_.store.reader().LastChunk(found->first));

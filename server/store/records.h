@@ -16,7 +16,7 @@ struct JobRecord {
   std::string request_id;   // empty: the client gave none
   std::string spec_hash;    // of the spec as the client sent it: tells a replay from a clash
   std::string init_path;    // what init_from was resolved to; empty: none
-  int failures_in_row = 0;  // attempts that failed since the last progress (a new checkpoint)
+  int failures_in_row = 0;  // attempts that failed, or stopped unasked, since the last progress (a new checkpoint)
   std::vector<int> slots;   // held while the state holds slots
   uint64_t last_event = 0;  // seq of the newest JobEvent
 

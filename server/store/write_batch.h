@@ -71,7 +71,8 @@ class WriteBatch {
   void AddChunk(std::string job_id, MetricChunk chunk) {
     all_.emplace_back(writes::AddChunk{std::move(job_id), std::move(chunk)});
   }
-  // Replaces those that the same attempt has reported for the same series and step.
+  // Replaces those that the same attempt has reported for the same series and step. Above kMaxHistograms the job's are
+  // thinned out.
   void AddHistograms(std::string job_id, HistogramBatch batch) {
     all_.emplace_back(writes::AddHistograms{std::move(job_id), std::move(batch)});
   }

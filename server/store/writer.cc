@@ -18,11 +18,11 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Make(Database database) {
 
 absl::Status Writer::Prepare() {
   DDP_ASSIGN_OR_RETURN(
-      put_job_,
-      database_.Prepare(
-          "INSERT INTO jobs VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18) "
-          "ON CONFLICT(id) DO UPDATE SET state=?7, state_reason=?8, update_time=?10, end_time=?11, progress=?12, "
-          "restarts=?13, failures_in_row=?14, checkpoint_step=?15, failure=?16, slots=?17, last_event=?18"));
+      put_job_, database_.Prepare(
+                    "INSERT INTO jobs VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18) "
+                    "ON CONFLICT(id) DO UPDATE SET spec=?4, state=?7, state_reason=?8, update_time=?10, end_time=?11, "
+                    "progress=?12, "
+                    "restarts=?13, failures_in_row=?14, checkpoint_step=?15, failure=?16, slots=?17, last_event=?18"));
   DDP_ASSIGN_OR_RETURN(put_attempt_,
                        database_.Prepare("INSERT INTO attempts(job_id, number, attempt, secret) VALUES(?1,?2,?3,?4) "
                                          "ON CONFLICT(job_id, number) DO UPDATE SET attempt=?3, secret=?4"));
@@ -36,7 +36,7 @@ absl::Status Writer::Prepare() {
       acknowledge_,
       database_.Prepare("UPDATE attempts SET acked_seq=?4 WHERE job_id=?1 AND number=?2 AND acked_seq=?3"));
   DDP_ASSIGN_OR_RETURN(delete_job_, database_.Prepare("DELETE FROM jobs WHERE id=?1"));
-  return absl::OkStatus();
+  return histogram_cap_.Prepare(database_);
 }
 
 std::vector<absl::Status> Writer::CommitGroup(const std::vector<const WriteBatch*>& batches) {
@@ -55,7 +55,10 @@ absl::Status Writer::CommitTogether(const std::vector<const WriteBatch*>& batche
     if (!status.ok()) break;
   }
   if (status.ok()) status = database_.Execute("COMMIT");
-  if (!status.ok() && database_.InTransaction()) (void)database_.Execute("ROLLBACK");
+  if (!status.ok()) {
+    histogram_cap_.ForgetAll();
+    if (database_.InTransaction()) (void)database_.Execute("ROLLBACK");
+  }
   return status;
 }
 
@@ -141,7 +144,7 @@ absl::Status Writer::Apply(const writes::AddHistograms& write) {
     add_histogram_.BindBlob(5, histogram.SerializeAsString());
     DDP_RETURN_IF_ERROR(add_histogram_.Run());
   }
-  return absl::OkStatus();
+  return histogram_cap_.Added(write.job_id, static_cast<int64_t>(write.batch.histograms.size()));
 }
 
 absl::Status Writer::NoteMetricAttempt(const std::string& job_id, int32_t attempt, int64_t start_step) {
@@ -169,6 +172,7 @@ absl::Status Writer::Apply(const writes::Acknowledge& write) {
 }
 
 absl::Status Writer::Apply(const writes::DeleteJob& write) {
+  histogram_cap_.Forget(write.job_id);
   delete_job_.BindText(1, write.job_id);
   return delete_job_.Run();
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/store/histogram_cap.h"
 #include "server/store/sqlite.h"
 #include "server/store/write_batch.h"
 
@@ -49,6 +50,7 @@ class Writer {
   Statement set_progress_;
   Statement acknowledge_;
   Statement delete_job_;
+  HistogramCap histogram_cap_;
 };
 
 }  // namespace ddp

@@ -359,6 +359,44 @@ def test_c9_resume_on_two_and_on_three_ranks(daemon, tmp_path, all_slots):
         assert daemon.values(job, "lr") == pytest.approx([1e-60 * 0.1 ** (e // 3) for e in range(first, epochs) for _ in range(5)], rel=1e-12)
 
 
+def test_c9_resume_of_the_same_job_on_fewer_ranks(daemon, tmp_path):
+    data = index_csv(tmp_path / "d.csv", 23, target=lambda i: 2**i)
+    slow = index_csv(tmp_path / "valid.csv", 150_000)  # makes a step last some 30 ms
+    epochs = 20
+    job = daemon.submit(*index_job(data, *FROZEN, "--valid", slow, "--valid-every", 1, "--batch-size", 5, "--micro-batch", 1,
+                                   "--epochs", epochs, "--nproc", 2))
+    daemon.wait_step(job, 7)
+    done = daemon.run("resume", job, "--nproc", 1)
+    assert done.returncode == 5 and "only CANCELLED, FAILED and PAUSED jobs can be resumed" in done.stderr
+    daemon.ctl("pause", job)
+    saved = int(daemon.job(job)["checkpoint_step"])
+    assert 7 <= saved < 5 * epochs
+    for ranks in (0, 99):
+        done = daemon.run("resume", job, "--nproc", ranks)
+        assert done.returncode == 5
+        assert f"--nproc (resources.nproc): must be 1 to {SLOTS} (this machine has {SLOTS} CPU slots), got {ranks}\n" in done.stderr
+    assert daemon.state(job) == "PAUSED"
+    daemon.ctl("resume", job, "--nproc", 1)
+    assert daemon.wait(job) == "SUCCEEDED"
+    found = daemon.job(job)
+    assert [(a["nproc"], len(a["worker_pids"]), int(a["start_step"])) for a in found["attempts"]] == [(2, 2, 0), (1, 1, saved)]
+    assert found["spec"]["resources"]["nproc"] == 1
+    assert "resume requested, on 1 rank instead of 2; waits for slots" in daemon.events(job)
+    steps = counted(daemon, job, 23, 5)
+    right = [sorted(batch) for epoch in range(epochs) for batch in batches(23, 5, epoch)]
+    assert [[i for i in range(23) if counts[i]] for counts in steps.values()] == right
+    assert {count for counts in steps.values() for count in counts} == {0, 1}
+
+
+def test_resume_on_more_ranks_than_samples(daemon, tmp_path):
+    data = index_csv(tmp_path / "d.csv", 2)
+    job = daemon.submit(*index_job(data, *FROZEN, "--valid", "none", "--batch-size", 2, "--epochs", 1_000_000, "--nproc", 1))
+    daemon.wait_step(job, 1)
+    daemon.ctl("cancel", job)
+    done = daemon.run("resume", job, "--nproc", 3)
+    assert done.returncode == 5 and "--nproc (resources.nproc): 3 ranks, but only 2 training samples" in done.stderr
+
+
 def test_c11_the_next_epoch_and_the_end(daemon, tmp_path, all_slots):
     data = index_csv(tmp_path / "d.csv", 6)
     args = index_job(data, *FROZEN, "--valid", "none", "--batch-size", 3, "--nproc", 1, "--epochs", 5)
