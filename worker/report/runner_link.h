@@ -69,6 +69,8 @@ class RunnerLink {
   int SeriesIndex(const std::string& name);
   // step: optimizer steps done. The time is taken here.
   void Metric(int series, int64_t step, double value);
+  // All points so far leave now, so that they arrive whatever becomes of this process.
+  void FlushPoints() { SendPoints(); }
   // The time is taken here.
   void Histogram(HistogramReport histogram);
 

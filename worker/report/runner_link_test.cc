@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "common/framing.h"
@@ -73,6 +74,15 @@ TEST_F(RunnerLinkTest, HistogramsLeaveWithThePointsAndBeforeTheNextReport) {
 TEST_F(RunnerLinkTest, ALoneHistogramLeavesByItself) {
   link_->Histogram(Report(1));
   EXPECT_EQ(Read().metrics().histograms(0).step(), 1);
+}
+
+TEST_F(RunnerLinkTest, FlushedPointsHaveLeftBeforeTheCallReturns) {
+  const int loss = link_->SeriesIndex("loss");
+  link_->Metric(loss, 3, 0.25);
+  link_->FlushPoints();
+  pollfd ready{.fd = ends_[0], .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&ready, 1, /*timeout=*/0), 1);
+  EXPECT_EQ(Read().metrics().columns(0).step(0), 3);
 }
 
 TEST_F(RunnerLinkTest, ManyHistogramsAreCutIntoEventsOfAThousand) {
