@@ -100,7 +100,10 @@ void Attempt::Loop() {
     ReapEnded();
     ApplyStop();
     ApplyDeadlines();
-    if (log_->Flush().ok()) link_->Written(log_->written_seq());
+    if (log_->Flush().ok()) {
+      link_->Written(log_->written_seq());
+      AnswerSyncs();
+    }
   }
 }
 
@@ -148,7 +151,23 @@ void Attempt::Drain(Rank& rank, int number) {
   }
 }
 
+void Attempt::AnswerSyncs() {
+  for (Rank& rank : ranks_) {
+    if (rank.sync == 0) continue;
+    v1::WorkerCommand command;
+    command.set_recorded(rank.sync);
+    const std::string frame = EncodeFrame(command.SerializeAsString());
+    // A few bytes always fit into an idle socket; nobody waits in a rank that is gone.
+    send(rank.process.socket.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+    rank.sync = 0;
+  }
+}
+
 void Attempt::TakeEvent(Rank& rank, int number, v1::WorkerEvent event) {
+  if (event.has_sync()) {
+    rank.sync = event.sync();
+    return;
+  }
   // What a rank says after a signal of ours is about that signal; after the end of its work, about its teardown.
   if (event.has_failure() && !rank.record.ended_by_us && !rank.record.finished) {
     rank.record.failure = event.failure();

@@ -36,6 +36,7 @@ class Attempt {
     FrameDecoder decoder;
     RankRecord record;
     bool socket_open = true;
+    uint64_t sync = 0;  // waits for its answer; 0: none
   };
 
   absl::Status Start();
@@ -44,6 +45,7 @@ class Attempt {
   void Poll();
   void Drain(Rank& rank, int number);
   void TakeEvent(Rank& rank, int number, v1::WorkerEvent event);
+  void AnswerSyncs();
   void ReapEnded();
   void ApplyStop();
   void ApplyDeadlines();

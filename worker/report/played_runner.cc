@@ -65,6 +65,11 @@ void PlayedRunner::Listen() {
     const absl::StatusOr<std::optional<std::string>> frame = ReadFrame(fd_);
     v1::WorkerEvent event;
     if (!frame.ok() || !*frame || !event.ParseFromString(**frame) || event.has_finished()) return;
+    if (event.has_sync()) {
+      v1::WorkerCommand command;
+      command.set_recorded(event.sync());
+      Require(WriteFrame(fd_, command.SerializeAsString()));
+    }
     for (const v1::MetricColumn& column : event.metrics().columns()) {
       for (int i = 0; i < column.value_size(); ++i)
         points_[column.series()].emplace_back(column.step(i), column.value(i));

@@ -18,6 +18,7 @@ namespace ddp {
 namespace {
 
 constexpr std::chrono::milliseconds kBatchAge{10};
+constexpr std::chrono::seconds kRecordPatience{5};
 // An event travels as one gRPC message of at most 16 MiB. A histogram is some 700 bytes at most, with a name of usual
 // length, and a model has a few hundred tensors.
 constexpr size_t kHistogramsPerEvent = 1000;
@@ -57,7 +58,7 @@ absl::StatusOr<std::unique_ptr<RunnerLink>> RunnerLink::Open(int fd, WorkerConfi
   }
   DDP_ASSIGN_OR_RETURN(*config, WorkerFromProto(command.start()));
   std::unique_ptr<RunnerLink> link(new RunnerLink(fd));
-  link->listener_ = std::thread([raw = link.get()] { raw->ListenForStop(); });
+  link->listener_ = std::thread([raw = link.get()] { raw->Listen(); });
   link->listener_.detach();  // blocked in read until the process ends
   link->flusher_ = std::thread([raw = link.get()] { raw->FlushLoop(); });
   return link;
@@ -73,12 +74,19 @@ RunnerLink::~RunnerLink() {
   SendPoints();
 }
 
-void RunnerLink::ListenForStop() {
+void RunnerLink::Listen() {
   while (true) {
     absl::StatusOr<std::optional<std::string>> frame = ReadFrame(fd_);
     v1::WorkerCommand command;
     if (!frame.ok() || !*frame || !command.ParseFromString(**frame)) break;
     if (command.has_stop()) stop_requested_.store(true, std::memory_order_relaxed);
+    if (command.has_recorded()) {
+      {
+        const std::lock_guard lock(recorded_mutex_);
+        recorded_ = command.recorded();
+      }
+      recorded_changed_.notify_all();
+    }
   }
   std::fputs("the runner is gone: leaving\n", stderr);
   _exit(kExitPeerLost);
@@ -132,6 +140,14 @@ void RunnerLink::SendEvent(const std::string& serialized) {
   SendPoints();
   std::lock_guard lock(send_mutex_);
   WriteFrame(fd_, serialized).IgnoreError();
+}
+
+void RunnerLink::AwaitRecorded() {
+  v1::WorkerEvent event;
+  event.set_sync(++asked_);
+  SendEvent(event.SerializeAsString());
+  std::unique_lock lock(recorded_mutex_);
+  recorded_changed_.wait_for(lock, kRecordPatience, [&] { return recorded_ >= asked_; });
 }
 
 void RunnerLink::Phase(const std::string& phase) {

@@ -69,8 +69,9 @@ class RunnerLink {
   int SeriesIndex(const std::string& name);
   // step: optimizer steps done. The time is taken here.
   void Metric(int series, int64_t step, double value);
-  // All points so far leave now, so that they arrive whatever becomes of this process.
-  void FlushPoints() { SendPoints(); }
+  // Until the runner has all reports so far in its log, where they outlive it and this process; for a runner that
+  // cannot write (a full disk), five seconds. One thread at a time.
+  void AwaitRecorded();
   // The time is taken here.
   void Histogram(HistogramReport histogram);
 
@@ -86,7 +87,7 @@ class RunnerLink {
     double time = 0;
     HistogramReport report;
   };
-  void ListenForStop();
+  void Listen();
   void FlushLoop();
   void SendPoints();
   void SendEvent(const std::string& serialized);
@@ -100,6 +101,10 @@ class RunnerLink {
   std::vector<TimedHistogram> histograms_;
   bool has_points_ = false;  // or histograms
   bool closing_ = false;
+  std::mutex recorded_mutex_;
+  std::condition_variable recorded_changed_;
+  uint64_t asked_ = 0;     // of the thread in AwaitRecorded
+  uint64_t recorded_ = 0;  // the runner's last answer
   std::thread listener_;
   std::thread flusher_;
 };

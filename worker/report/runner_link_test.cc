@@ -76,13 +76,23 @@ TEST_F(RunnerLinkTest, ALoneHistogramLeavesByItself) {
   EXPECT_EQ(Read().metrics().histograms(0).step(), 1);
 }
 
-TEST_F(RunnerLinkTest, FlushedPointsHaveLeftBeforeTheCallReturns) {
+TEST_F(RunnerLinkTest, AwaitRecordedReturnsWhenTheRunnerHasThePointsBeforeIt) {
   const int loss = link_->SeriesIndex("loss");
-  link_->Metric(loss, 3, 0.25);
-  link_->FlushPoints();
-  pollfd ready{.fd = ends_[0], .events = POLLIN, .revents = 0};
-  ASSERT_EQ(poll(&ready, 1, /*timeout=*/0), 1);
-  EXPECT_EQ(Read().metrics().columns(0).step(0), 3);
+  for (uint64_t round = 1; round <= 2; ++round) {
+    link_->Metric(loss, static_cast<int64_t>(round), 0.25);
+    std::atomic<bool> returned = false;
+    std::thread waiter([&] {
+      link_->AwaitRecorded();
+      returned = true;
+    });
+    EXPECT_EQ(Read().metrics().columns(0).step(0), static_cast<int64_t>(round));
+    EXPECT_EQ(Read().sync(), round);
+    EXPECT_FALSE(returned);
+    v1::WorkerCommand command;
+    command.set_recorded(round);
+    EXPECT_TRUE(WriteFrame(ends_[0], command.SerializeAsString()).ok());
+    waiter.join();
+  }
 }
 
 TEST_F(RunnerLinkTest, ManyHistogramsAreCutIntoEventsOfAThousand) {

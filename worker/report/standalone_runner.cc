@@ -32,7 +32,7 @@ void EndOnSignals() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-// A few bytes into a socket that is otherwise silent in this direction: never cut, never blocked.
+// A few bytes into a socket that is nearly silent in this direction: never cut, never blocked.
 void AskForStop(int) {
   EndOnSignals();
   const int error = errno;
@@ -102,6 +102,11 @@ void StandaloneRunner::Run() {
     if (!frame.ok() || !*frame || !event.ParseFromString(**frame)) return;
     if (event.has_finished() || event.has_failure()) EndOnSignals();  // there is nothing left to stop
     if (event.has_metrics()) SaveMetrics(MetricRows(event.metrics()));
+    if (event.has_sync()) {
+      v1::WorkerCommand recorded;
+      recorded.set_recorded(event.sync());
+      WriteFrame(runner_end_.get(), recorded.SerializeAsString()).IgnoreError();
+    }
     WriteAll(STDOUT_FILENO, lines.Of(event)).IgnoreError();
   }
 }

@@ -4,8 +4,8 @@
 
 namespace ddp {
 
-CheckpointWriter::CheckpointWriter(const WorkerConfig& config, Done done)
-    : config_(config), done_(std::move(done)), thread_(&CheckpointWriter::Loop, this) {}
+CheckpointWriter::CheckpointWriter(const WorkerConfig& config, Ready ready, Done done)
+    : config_(config), ready_(std::move(ready)), done_(std::move(done)), thread_(&CheckpointWriter::Loop, this) {}
 
 CheckpointWriter::~CheckpointWriter() {
   {
@@ -38,6 +38,7 @@ void CheckpointWriter::Loop() {
     changed_.wait(lock, [&] { return busy_ || closing_; });
     if (!busy_) return;
     lock.unlock();
+    ready_();
     const absl::StatusOr<std::string> folder = WriteSnapshot(config_, snapshot_);
     const int64_t step = snapshot_.info.state.step;
     done_(step, folder);

@@ -16,10 +16,12 @@ namespace ddp {
 // Of rank 0. Save and Wait: one thread.
 class CheckpointWriter {
  public:
-  // Called in the writer's thread when a checkpoint is committed (the folder's name) or could not be.
+  // Called in the writer's thread before a checkpoint is written.
+  using Ready = std::function<void()>;
+  // Called there when a checkpoint is committed (the folder's name) or could not be.
   using Done = std::function<void(int64_t step, const absl::StatusOr<std::string>& folder)>;
   // `config` is borrowed.
-  CheckpointWriter(const WorkerConfig& config, Done done);
+  CheckpointWriter(const WorkerConfig& config, Ready ready, Done done);
   // Waits for what is being written.
   ~CheckpointWriter();
 
@@ -33,6 +35,7 @@ class CheckpointWriter {
   void Loop();
 
   const WorkerConfig& config_;
+  Ready ready_;
   Done done_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -471,10 +471,7 @@ bool Trainer::EndsEarly() const {
 
 void Trainer::Save() {
   CheckSameParameters(parts_.model, parts_.group, state_.step);
-  if (!rank0()) return;
-  // A worker that is killed right after the commit goes on behind the checkpoint: its points are never made again.
-  parts_.link.FlushPoints();
-  parts_.save(state_);
+  if (rank0()) parts_.save(state_);
 }
 
 void Trainer::EnsureSaved() {

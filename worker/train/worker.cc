@@ -68,7 +68,11 @@ class Attempt {
     link_.Phase("training");
     if (rank0()) {
       writer_ = std::make_unique<CheckpointWriter>(
-          config_, [this](int64_t step, const absl::StatusOr<std::string>& folder) { Saved(step, folder); });
+          config_,
+          // What is behind a checkpoint is never made again, so the points before it must be safe first, even from a
+          // SIGKILL of the runner.
+          [this] { link_.AwaitRecorded(); },
+          [this](int64_t step, const absl::StatusOr<std::string>& folder) { Saved(step, folder); });
     }
     Trainer trainer({config_, plan, data_, *model_, *optimizer_, *group_, link_,
                      [this](const TrainState& state) { SaveSnapshot(state); }, [this] { return writer_->Wait(); },
