@@ -229,38 +229,38 @@ size_t LengthOf(const int64_t* lengths, const AttentionShape& shape, size_t text
   return lengths == nullptr ? shape.len : static_cast<size_t>(lengths[text]);
 }
 
-template <typename X>
-void Attend(const X* qkv, const int64_t* lengths, const AttentionShape& shape, const Fate& fate, size_t begin,
-            size_t end, X* out) {
-  const size_t width = shape.heads * shape.head_dim;
+// body(head) for each head of the texts, and zeros into what out has for the padding; out: `width` numbers of each
+// token.
+template <typename X, typename Body>
+HWY_INLINE void ForHeads(const int64_t* lengths, const AttentionShape& shape, size_t begin, size_t end, size_t width,
+                         X* out, const Body& body) {
   const auto w = NewWorkspace();
   for (size_t t = begin; t < end; ++t) {
     const size_t len = LengthOf(lengths, shape, t);
-    for (size_t h = 0; h < shape.heads; ++h) {
-      Head<X> head(*w, shape, t, h, len);
-      head.ReadQkv(qkv);
-      head.Weigh(fate);
-      head.Mix(out);
-    }
+    for (size_t h = 0; h < shape.heads; ++h) body(Head<X>(*w, shape, t, h, len));
     std::fill(out + (t * shape.len + len) * width, out + (t + 1) * shape.len * width, X{});
   }
+}
+
+template <typename X>
+void Attend(const X* qkv, const int64_t* lengths, const AttentionShape& shape, const Fate& fate, size_t begin,
+            size_t end, X* out) {
+  ForHeads(lengths, shape, begin, end, shape.heads * shape.head_dim, out, [&](Head<X> head) HWY_ATTR {
+    head.ReadQkv(qkv);
+    head.Weigh(fate);
+    head.Mix(out);
+  });
 }
 
 template <typename X>
 void AttendBackward(const X* qkv, const int64_t* lengths, const AttentionShape& shape, const Fate& fate, size_t begin,
                     size_t end, const X* out_gradient, X* qkv_gradient) {
   const size_t width = 3 * shape.heads * shape.head_dim;
-  const auto w = NewWorkspace();
-  for (size_t t = begin; t < end; ++t) {
-    const size_t len = LengthOf(lengths, shape, t);
-    for (size_t h = 0; h < shape.heads; ++h) {
-      Head<X> head(*w, shape, t, h, len);
-      head.ReadQkv(qkv);
-      head.Weigh(fate);
-      head.Backward(out_gradient, qkv_gradient);
-    }
-    std::fill(qkv_gradient + (t * shape.len + len) * width, qkv_gradient + (t + 1) * shape.len * width, X{});
-  }
+  ForHeads(lengths, shape, begin, end, width, qkv_gradient, [&](Head<X> head) HWY_ATTR {
+    head.ReadQkv(qkv);
+    head.Weigh(fate);
+    head.Backward(out_gradient, qkv_gradient);
+  });
 }
 
 // One name per type: Highway chooses by name.
