@@ -18,11 +18,7 @@ void Require(const absl::Status& status) {
 
 }  // namespace
 
-PlayedRunner::PlayedRunner() {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw std::runtime_error("no socket pair");
-  fd_ = ends[0];
-  // The least that a link takes for a start; tests bring a config of their own.
+std::string LeastStart() {
   v1::WorkerCommand command;
   v1::Launch& launch = *command.mutable_start()->mutable_launch();
   launch.set_format_version(1);
@@ -33,7 +29,14 @@ PlayedRunner::PlayedRunner() {
   training.set_lr(1);
   training.set_step_size(1);
   training.set_keep(1);
-  Require(WriteFrame(fd_, command.SerializeAsString()));
+  return command.SerializeAsString();
+}
+
+PlayedRunner::PlayedRunner() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw std::runtime_error("no socket pair");
+  fd_ = ends[0];
+  Require(WriteFrame(fd_, LeastStart()));  // tests bring a config of their own
   WorkerConfig config;
   absl::StatusOr<std::unique_ptr<RunnerLink>> link = RunnerLink::Open(ends[1], &config);
   Require(link.status());

@@ -13,6 +13,9 @@
 
 namespace ddp {
 
+// A WorkerCommand, serialized: the least that a link takes for a start.
+std::string LeastStart();
+
 // Starts a link and takes down what comes over it.
 class PlayedRunner {
  public:

@@ -2,11 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "common/framing.h"
 #include "ddp/v1/worker.pb.h"
+#include "worker/report/played_runner.h"
 
 namespace ddp {
 namespace {
@@ -16,17 +16,7 @@ class RunnerLinkTest : public ::testing::Test {
   // The ends stay open: a link takes the end of its socket for the end of its runner, and leaves the process.
   RunnerLinkTest() {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
-    v1::WorkerCommand command;
-    v1::Launch& launch = *command.mutable_start()->mutable_launch();
-    launch.set_format_version(1);
-    v1::Training& training = *launch.mutable_spec()->mutable_training();
-    training.set_objective(v1::OBJECTIVE_MLM);
-    training.set_epochs(1);
-    training.set_batch_size(1);
-    training.set_lr(1);
-    training.set_step_size(1);
-    training.set_keep(1);
-    EXPECT_TRUE(WriteFrame(ends_[0], command.SerializeAsString()).ok());
+    EXPECT_TRUE(WriteFrame(ends_[0], LeastStart()).ok());
     WorkerConfig config;
     auto link = RunnerLink::Open(ends_[1], &config);
     EXPECT_TRUE(link.ok()) << link.status();
