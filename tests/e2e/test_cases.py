@@ -510,10 +510,14 @@ def test_d5_another_number_of_classes(daemon, tmp_path):
         assert "loaded 2 of 4 tensors; fresh: layers.1.weight, layers.1.bias" in daemon.events(child)
         assert model_of(daemon, child)["layers.1.weight"].shape == (4, 8)
     # A job brings its classes along, which the new data does not have.
-    failed = daemon.train(*blobs_job(four, "--init-from", parent), expect="FAILED")
-    failure = daemon.job(failed)["failure"]
-    assert 'training.data.source: the label "a" is none of the 10 classes that the model knows' in failure["message"]
-    assert failure["retryable"] is False
+    for source in (parent, f"{parent}@last", daemon.checkpoint(parent)):
+        done = daemon.run("submit", *blobs_job(four, "--init-from", source))
+        assert done.returncode == 5
+        assert '--data (training.data.source): the label "a" is none of the 10 classes that the model knows' in done.stderr, done.stderr
+    # Fewer of the same ones are fine, and keep their numbers.
+    some = blobs(tmp_path / "some.csv", ["t7", "t3"])
+    child = daemon.train(*blobs_job(some, "--epochs", 1, "--init-from", parent))
+    assert "loaded 4 of 4 tensors" in daemon.events(child)
 
 
 # ---- G: data
