@@ -187,7 +187,8 @@ class Attempt {
         {"precision", config_.training.bf16 ? "bf16" : "fp32"},
         {"prefetch", absl::StrCat(plan.prefetch)},
     };
-    if (input_ == InputKind::kText)
+    // Windows of token files have one length.
+    if (input_ == InputKind::kText && data_.train.windows == nullptr)
       facts["text_batches"] = "grouped by length, trimmed to the longest of each micro-batch";
     if (!loaded_.empty()) facts["loaded"] = loaded_;
     if (!data_.class_names.empty()) facts["classes"] = absl::StrCat(data_.class_names.size());
