@@ -1,4 +1,4 @@
-// ddpctl checkpoints list, verify, export, import.
+// ddpctl checkpoints list, verify, export, import, imports, forget.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/text_table.h"
 #include "client/verbs/verbs.h"
@@ -213,6 +214,34 @@ void RunImport(const std::string& path, const Globals& globals) {
   Print(response.path() + "\n");
 }
 
+void RunImports(const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  const v1::ListImportsResponse response =
+      Call(connection, connection.checkpoints(), &v1::CheckpointService::Stub::ListImports, v1::ListImportsRequest());
+  if (!globals.is_text()) {
+    Print(ToText(response, globals.format));
+    return;
+  }
+  const bool wide = globals.format == OutputFormat::kWide;
+  std::vector<std::vector<std::string>> rows{{"ID", "SIZE", "AGE", "JOBS"}};
+  if (wide) rows[0].push_back("PATH");
+  for (const v1::ImportedWeights& w : response.imports()) {
+    rows.push_back({w.id(), SizeText(w.bytes()), AgeText(absl::Now() - absl::FromUnixSeconds(w.time().seconds())),
+                    w.job_ids().empty() ? "-" : absl::StrJoin(w.job_ids(), " ")});
+    if (wide) rows.back().push_back(w.path());
+  }
+  Print(TextTable(rows));
+}
+
+void RunForget(const std::string& name, const Globals& globals) {
+  Connection connection = Connection::Open(globals.connection);
+  v1::DeleteImportRequest request;
+  request.set_id(name);
+  const v1::DeleteImportResponse response =
+      Call(connection, connection.checkpoints(), &v1::CheckpointService::Stub::DeleteImport, request);
+  Print(globals.is_text() ? absl::StrCat(response.id(), " deleted\n") : ToText(response, globals.format));
+}
+
 CLI::App& Verb(CLI::App& app, const std::string& name, const std::string& help) {
   CLI::App& verb = *app.add_subcommand(name, help);
   verb.fallthrough();
@@ -253,6 +282,14 @@ void AddCheckpoints(CLI::App& app, Globals& globals) {
   in.add_option("FILE", *imported, "A .safetensors, or a .pt that Python's torch.save wrote from a state_dict")
       ->required();
   in.callback([imported, &globals] { RunImport(*imported, globals); });
+
+  CLI::App& imports = Verb(family, "imports", "What has been imported, oldest first, and the jobs that start from it");
+  imports.callback([&globals] { RunImports(globals); });
+
+  auto forgotten = std::make_shared<std::string>();
+  CLI::App& forget = Verb(family, "forget", "Delete imported weights that no job will start from");
+  forget.add_option("IMPORT", *forgotten, "Id, a unique beginning of it, or the path that import printed")->required();
+  forget.callback([forgotten, &globals] { RunForget(*forgotten, globals); });
 }
 
 }  // namespace ddp

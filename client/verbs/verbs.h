@@ -30,7 +30,7 @@ void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delet
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
 void AddHistograms(CLI::App& app, Globals& globals);
-void AddCheckpoints(CLI::App& app, Globals& globals);  // checkpoints list, verify, export, import
+void AddCheckpoints(CLI::App& app, Globals& globals);  // checkpoints list, verify, export, import, imports, forget
 void AddDaemon(CLI::App& app, Globals& globals);       // daemon start, stop, status; version
 
 // Throws ErrorOf(status) unless it is OK.

@@ -5,6 +5,7 @@
 #include "common/checkpoint_folders.h"
 #include "ddp/v1/checkpoint.grpc.pb.h"
 #include "server/api/checkpoint_tool.h"
+#include "server/api/imports.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
 #include "server/api/weights_export.h"
@@ -129,6 +130,15 @@ class CheckpointServiceImpl final : public v1::CheckpointService::CallbackServic
   grpc::ServerReadReactor<v1::ImportCheckpointRequest>* Import(grpc::CallbackServerContext* context,
                                                                v1::ImportCheckpointResponse* response) override {
     return ImportReactor::Start(api_, tool_, context, response);
+  }
+  grpc::ServerUnaryReactor* ListImports(grpc::CallbackServerContext* context, const v1::ListImportsRequest*,
+                                        v1::ListImportsResponse* response) override {
+    return UnaryOr(api_, context, response, [this] { return ddp::ListImports(api_.manager, api_.home); });
+  }
+  grpc::ServerUnaryReactor* DeleteImport(grpc::CallbackServerContext* context, const v1::DeleteImportRequest* request,
+                                         v1::DeleteImportResponse* response) override {
+    return UnaryOr(api_, context, response,
+                   [this, request] { return ddp::DeleteImport(api_.manager, api_.home, request->id()); });
   }
 
  private:

@@ -1,7 +1,9 @@
 // CheckpointService over real gRPC, with a script in the place of ddp-worker.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -122,6 +124,10 @@ TEST_F(CheckpointServiceTest, Token) {
   const auto export_context = Context("wrong");
   EXPECT_EQ(stub_->Export(export_context.get(), {})->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(Imports().empty());
+  v1::ListImportsResponse imports;
+  EXPECT_EQ(stub_->ListImports(Context("wrong").get(), {}, &imports).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  v1::DeleteImportResponse deleted;
+  EXPECT_EQ(stub_->DeleteImport(Context("wrong").get(), {}, &deleted).error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
 TEST_F(CheckpointServiceTest, ListAndVerifyAskTheWorker) {
@@ -220,6 +226,89 @@ TEST_F(CheckpointServiceTest, ImportRefusalsKeepNothing) {
   const grpc::Status status = Import({Header(kLargestImport + 1)}, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   ExpectEmptySoon();
+}
+
+class ImportsTest : public CheckpointServiceTest {
+ protected:
+  void Put(const std::string& id, const std::string& content, int64_t seconds) const {
+    const std::string folder = imports() + "/" + id;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/model.safetensors") << content;
+    const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder + "/model.safetensors").c_str(), times, 0), 0);
+  }
+  grpc::Status Delete(const std::string& id) {
+    v1::DeleteImportRequest request;
+    request.set_id(id);
+    return stub_->DeleteImport(Context().get(), request, &deleted_);
+  }
+  v1::ListImportsResponse List() {
+    v1::ListImportsResponse list;
+    EXPECT_TRUE(stub_->ListImports(Context().get(), {}, &list).ok());
+    return list;
+  }
+  std::string StartFrom(const std::string& path) {
+    v1::SubmitJobRequest request = Rig::Request();
+    request.mutable_spec()->mutable_training()->set_mode(v1::MODE_FINETUNE);
+    request.mutable_spec()->mutable_training()->set_init_from(path);
+    const SubmitResult result = rig_.manager->Submit(request);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    return result.response.job().id();
+  }
+
+  v1::DeleteImportResponse deleted_;
+};
+
+TEST_F(ImportsTest, OldestFirst) {
+  EXPECT_EQ(List().imports_size(), 0);
+  Put("0bbbbbbbbbbb", "123", 1800000002);
+  Put("0aaaaaaaaaaa", "12345", 1800000001);
+  Put(".tmp-0cccccccccc", "1", 1800000003);  // still coming
+  const v1::ListImportsResponse list = List();
+  ASSERT_EQ(list.imports_size(), 2);
+  EXPECT_EQ(list.imports(0).id(), "0aaaaaaaaaaa");
+  EXPECT_EQ(list.imports(0).path(), imports() + "/0aaaaaaaaaaa/model.safetensors");
+  EXPECT_EQ(list.imports(0).bytes(), 5);
+  EXPECT_EQ(list.imports(0).time().seconds(), 1800000001);
+  EXPECT_EQ(list.imports(0).job_ids_size(), 0);
+  EXPECT_EQ(list.imports(1).id(), "0bbbbbbbbbbb");
+}
+
+TEST_F(ImportsTest, DeletedByNameBeginningOrPath) {
+  for (const char* id : {"0aaaaaaaaaaa", "0abbbbbbbbbb", "0bbbbbbbbbbb"}) Put(id, "1", 1);
+  EXPECT_EQ(Delete("0a").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  for (const char* wrong :
+       {"", "0c", "..", "0aaaaaaaaaaa/../0bbbbbbbbbbb", "/0aaaaaaaaaaa/model.safetensors", ".tmp-"}) {
+    EXPECT_EQ(Delete(wrong).error_code(), grpc::StatusCode::NOT_FOUND) << wrong;
+  }
+  EXPECT_EQ(Imports().size(), 3u);
+  ASSERT_TRUE(Delete("0aa").ok());
+  EXPECT_EQ(deleted_.id(), "0aaaaaaaaaaa");
+  ASSERT_TRUE(Delete("0abbbbbbbbbb").ok());
+  ASSERT_TRUE(Delete(imports() + "/0bbbbbbbbbbb/model.safetensors").ok());
+  EXPECT_TRUE(Imports().empty());
+}
+
+TEST_F(ImportsTest, NotWhileAJobMayStartFromThem) {
+  Put("0aaaaaaaaaaa", "1", 1);
+  Put("0aaaaaaaaaab", "1", 1);
+  std::filesystem::create_directory_symlink(imports(), rig_.home + "/link");
+  const std::string waits = StartFrom(imports() + "/0aaaaaaaaaaa/model.safetensors");
+  const std::string linked = StartFrom(rig_.home + "/link/../link/0aaaaaaaaaaa/model.safetensors");
+  ASSERT_EQ(rig_.State(waits), v1::JOB_STATE_QUEUED);
+  EXPECT_THAT(List().imports(0).job_ids(), ::testing::ElementsAre(waits, linked));
+  EXPECT_EQ(List().imports(1).job_ids_size(), 0);
+  grpc::Status status = Delete("0aaaaaaaaaaa");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("the jobs " + waits + ", " + linked + " may still start from them"));
+  ASSERT_TRUE(rig_.manager->Cancel(waits, false).ok());
+  ASSERT_TRUE(rig_.manager->Pause(linked).ok());  // may be resumed
+  status = Delete("0aaaaaaaaaaa");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("job " + linked + " may still start from them; cancel it first"));
+  ASSERT_TRUE(rig_.manager->Cancel(linked, false).ok());
+  EXPECT_TRUE(Delete("0aaaaaaaaaaa").ok());
+  EXPECT_THAT(Imports(), ::testing::ElementsAre("0aaaaaaaaaab"));
 }
 
 TEST_F(CheckpointServiceTest, AClientThatGoesLeavesNothing) {

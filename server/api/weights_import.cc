@@ -105,14 +105,4 @@ absl::StatusOr<v1::ImportCheckpointResponse> WeightsImport::Finish(CheckpointToo
   return response;
 }
 
-void RemoveUnfinishedImports(const std::string& home) {
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(FolderOf(home));
-  if (!names.ok()) return;  // nothing was ever imported
-  for (const std::string& name : *names) {
-    if (name.rfind(".tmp-", 0) != 0) continue;
-    const absl::Status status = RemoveTree(absl::StrCat(FolderOf(home), "/", name));
-    if (!status.ok()) LogWarning(std::string(status.message()));
-  }
-}
-
 }  // namespace ddp

@@ -40,9 +40,6 @@ class WeightsImport {
   UniqueFd upload_;
 };
 
-// What a crash left of uploads.
-void RemoveUnfinishedImports(const std::string& home);
-
 }  // namespace ddp
 
 #endif  // DDP_SERVER_API_WEIGHTS_IMPORT_H_

@@ -75,6 +75,8 @@ class JobManager {
   // InvalidArgument with violations: the job cannot have so many ranks.
   absl::StatusOr<v1::Job> Resume(const v1::ResumeJobRequest& request, std::vector<v1::FieldViolation>* violations);
   absl::Status Delete(const std::string& id);
+  // Jobs that wait, live or are paused, and whose init_from is this folder or something in it.
+  std::vector<std::string> JobsThatStartFrom(const std::string& folder);
   std::vector<v1::Slot> Slots();
 
   // wake is called with the manager's mutex held, so it must only post, when Next() may have something after kWait.

@@ -1,4 +1,8 @@
 // Cancel, pause, resume, delete.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
 #include "common/logging.h"
@@ -15,6 +19,16 @@ absl::Status MayResume(const v1::Job& job) {
   if (Next(job.state(), JobTrigger::kResumeRequested)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("cannot resume job ", job.id(), ": it is ", StateName(job.state()),
                                                     "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
+}
+
+// However the path is spelled, and through whatever links.
+bool IsBelow(const std::string& path, const std::string& folder) {
+  if (path.empty()) return false;
+  std::error_code error;
+  const std::filesystem::path inner = std::filesystem::weakly_canonical(path, error);
+  if (error) return false;
+  const std::filesystem::path outer = std::filesystem::weakly_canonical(folder, error);
+  return !error && std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
 }  // namespace
@@ -107,6 +121,17 @@ absl::StatusOr<v1::Job> JobManager::Resume(const v1::ResumeJobRequest& request,
   parts_.hub.Open(found->first, last_chunk);
   Schedule();
   return entry.record.job;
+}
+
+std::vector<std::string> JobManager::JobsThatStartFrom(const std::string& folder) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> ids;
+  for (const auto& [id, entry] : jobs_) {
+    const v1::JobState state = entry.record.job.state();
+    if (IsEnded(state) && state != v1::JOB_STATE_PAUSED) continue;
+    if (IsBelow(entry.record.init_path, folder)) ids.push_back(id);
+  }
+  return ids;
 }
 
 absl::Status JobManager::Delete(const std::string& id) {

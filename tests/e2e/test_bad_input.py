@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from harness import write_csv
@@ -79,6 +80,51 @@ def test_wrong_csv(daemon, tmp_path, header, rows, message):
     assert nothing_started(daemon)
 
 
+def idx(path, array):
+    """An IDX file of bytes."""
+    path.write_bytes(bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape) + array.tobytes())
+
+
+def save_npy(path, array):
+    np.save(path, array)
+
+
+@pytest.mark.parametrize("ending,save", [("npy", save_npy), ("idx", idx)])
+def test_validation_arrays_without_samples(daemon, tmp_path, ending, save):
+    files = {name: tmp_path / f"{name}.{ending}" for name in ("x", "y", "none", "no_labels")}
+    save(files["x"], np.arange(40, dtype=np.uint8).reshape(10, 4))
+    save(files["y"], np.arange(10, dtype=np.uint8) % 2)
+    save(files["none"], np.zeros((0, 4), dtype=np.uint8))
+    save(files["no_labels"], np.zeros(0, dtype=np.uint8))
+    submit = ("submit", "--mode", "finetune", "--model", "mlp", "--data", files["x"], "--labels", files["y"], "--valid", files["none"],
+              "--valid-labels", files["no_labels"])
+    done = daemon.run(*submit)
+    assert done.returncode == 5
+    assert f"--valid (training.data.valid): {files['none']}: the shape [0, 4] has no samples" in done.stderr, done.stderr
+    files["none"].write_bytes(b"")
+    done = daemon.run(*submit)
+    assert done.returncode == 5 and f"--valid (training.data.valid): {files['none']}: " in done.stderr, done.stderr
+    assert nothing_started(daemon)
+
+
+def test_validation_table_without_rows(daemon, tmp_path):
+    data = write_csv(tmp_path / "data.csv", ["a", "b"], [[i, i % 2] for i in range(10)])
+    empty = write_csv(tmp_path / "empty.csv", ["a", "b"], [])
+    done = daemon.run(*CSV, "--data", data, "--valid", empty)
+    assert done.returncode == 5
+    assert f"--valid (training.data.valid): {empty} has no samples" in done.stderr, done.stderr
+    assert nothing_started(daemon)
+
+
+def test_a_class_that_only_validation_has(daemon, tmp_path):
+    data = write_csv(tmp_path / "data.csv", ["a", "b"], [[i, i % 2] for i in range(10)])
+    valid = write_csv(tmp_path / "valid.csv", ["a", "b"], [[1, 0], [2, "x"]])
+    done = daemon.run(*CSV, "--data", data, "--valid", valid)
+    assert done.returncode == 5
+    assert '--valid (training.data.valid): the label "x" is none of the 2 classes that the model knows' in done.stderr, done.stderr
+    assert nothing_started(daemon)
+
+
 def test_wrong_yaml(daemon, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text("name: x\ntraining:\n  mode: pretrain\n  lrr: 1\n")
@@ -99,6 +145,23 @@ def test_no_daemon(daemon, tmp_path):
     done = daemon.run("list", "--home", tmp_path / "nobody")
     assert done.returncode == 3
     assert "no daemon runs" in done.stderr
+
+
+def test_finetune_on_classes_that_the_parent_does_not_know(daemon, tmp_path):
+    before = len(json.loads(daemon.ctl("list", "-o", "json"))["jobs"])
+    old = write_csv(tmp_path / "old.csv", ["a", "b"], [[i, "uvw"[i % 3]] for i in range(12)])
+    new = write_csv(tmp_path / "new.csv", ["a", "b"], [[i, "uvxy"[i % 4]] for i in range(12)])
+    args = ("--epochs", "1", "--valid", "none", "--nproc", "1")
+    parent = daemon.train(*CSV[1:], "--data", old, *args)
+    for source in (parent, f"{parent}@last", daemon.checkpoint(parent)):
+        done = daemon.run(*CSV, "--data", new, *args, "--init-from", source)
+        assert done.returncode == 5
+        assert '--data (training.data.source): the label "x" is none of the 3 classes that the model knows' in done.stderr, done.stderr
+    assert len(json.loads(daemon.ctl("list", "-o", "json"))["jobs"]) == before + 1
+    # The first two rows are "u" and "v": nothing else will be met.
+    daemon.train(*CSV[1:], "--data", new, *args, "--init-from", parent, "--limit", "2")
+    # Whatever is trained anew takes the classes of the data.
+    daemon.train(*CSV[1:], "--data", new, *args, "--init-from", parent, "--reinit", "layers.*")
 
 
 def test_resume_of_a_running_job(daemon):

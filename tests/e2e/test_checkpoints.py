@@ -406,6 +406,38 @@ def test_an_upload_that_breaks_off_leaves_nothing(daemon, tmp_path):
     poll(lambda: sorted(path.name for path in imports.iterdir()) == before, "the daemon removes what came", 20)
 
 
+def test_imports_are_listed_and_forgotten(daemon, trained, tmp_path):
+    daemon.ctl("checkpoints", "export", trained, "-o", tmp_path / "m.pt")
+    path = daemon.ctl("checkpoints", "import", tmp_path / "m.pt").strip()
+    name = path.split("/")[-2]
+
+    def listed():
+        found = json.loads(daemon.ctl("checkpoints", "imports", "-o", "json"))["imports"]
+        return {found["id"]: found for found in found}
+
+    assert listed()[name]["path"] == path
+    assert int(listed()[name]["bytes"]) == os.path.getsize(path)
+    assert listed()[name]["job_ids"] == []
+    job = daemon.submit(*TRAIN, "--init-from", path, "--epochs", 1000, "--nproc", 2)  # all slots
+    waits = daemon.submit(*TRAIN, "--init-from", path, "--nproc", 2)
+    daemon.wait_step(job, 1)
+    assert listed()[name]["job_ids"] == sorted([job, waits])
+    row = next(row for row in daemon.ctl("checkpoints", "imports").splitlines() if row.startswith(name))
+    assert row.endswith(" ".join(sorted([job, waits])))
+    done = daemon.run("checkpoints", "forget", name)
+    assert done.returncode == 5 and job in done.stderr and waits in done.stderr
+    daemon.ctl("cancel", waits)
+    daemon.ctl("pause", job)
+    done = daemon.run("checkpoints", "forget", path)
+    assert done.returncode == 5 and f"job {job} may still start from them; cancel it first" in done.stderr
+    assert os.path.exists(path)
+    daemon.ctl("cancel", job)
+    assert daemon.ctl("checkpoints", "forget", path) == f"{name} deleted\n"
+    assert not os.path.exists(os.path.dirname(path)) and name not in listed()
+    done = daemon.run("checkpoints", "forget", name)
+    assert done.returncode == 4 and f'no imported weights "{name}"' in done.stderr
+
+
 def test_a_daemon_that_died_in_an_upload_cleans_up(daemon):
     left = daemon.home / "imports" / ".tmp-00000000abcd"
     left.mkdir(parents=True)

@@ -49,6 +49,27 @@ def test_e8_the_killed_rank_is_blamed_not_its_peers(daemon):
     assert not any(alive(pid) for pid in pids)
 
 
+def test_a_stop_that_nobody_asked_for_is_a_failed_attempt(daemon):
+    job = daemon.submit(*LONG, "--max-restarts", 1)
+    for attempt in (1, 2):
+        poll(lambda: len(daemon.job(job)["attempts"]) == attempt, f"attempt {attempt}")
+        poll(lambda: daemon.state(job) == "RUNNING", f"attempt {attempt} trains")
+        os.kill(daemon.runner_pid(job), signal.SIGTERM)  # saves, so the next one has made no failure yet
+        poll(lambda: daemon.job(job)["attempts"][attempt - 1]["outcome"] != "ATTEMPT_OUTCOME_UNSPECIFIED", "its end")
+        stopped = daemon.job(job)["attempts"][attempt - 1]
+        assert stopped["outcome"] == "ATTEMPT_OUTCOME_STOPPED"
+        assert stopped["failure"]["message"].startswith("nobody asked for it, but the attempt stopped; saved at step ")
+    poll(lambda: daemon.state(job) == "RUNNING", "attempt 3 trains")
+    assert daemon.job(job)["restarts"] == 2
+    daemon.ctl("cancel", "--force", job)
+
+    job = daemon.submit(*LONG, "--max-restarts", 0)
+    daemon.wait_step(job, 1)
+    os.kill(daemon.runner_pid(job), signal.SIGTERM)
+    assert daemon.wait(job) == "FAILED"
+    assert daemon.job(job)["state_reason"].endswith("; no restart is left of 0")
+
+
 @pytest.mark.parametrize("backend", ["shm", "gloo"])
 def test_e8_peers_end_within_seconds(daemon, backend):
     job = daemon.submit(*LONG, "--nproc", 3, "--max-restarts", 0, "--backend", backend)

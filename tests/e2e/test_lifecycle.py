@@ -72,6 +72,7 @@ def test_pretrain_then_finetune(daemon):
     events = daemon.events(child)
     # 2 layers of 12 tensors, 2 embeddings and the last norm's 2 of 30; the head is new.
     assert "loaded 28 of 30 tensors; fresh: head.weight, head.bias; not used: mlm.bias" in events
+    assert "text_batches grouped by length" in events
     assert len(daemon.values(child, "loss")) == 1
     # A checkpoint folder is a parent like a job: the model, its options and the length of texts are its.
     folder = daemon.checkpoint(parent)

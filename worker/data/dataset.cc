@@ -151,8 +151,7 @@ class SplitMaker {
   }
 
   absl::Status UnknownClass(std::string_view field, const std::string& label) const {
-    return FieldError(field, absl::StrCat("the label \"", EscapeControls(label), "\" is none of the ",
-                                          data_.class_names.size(), " classes that the model knows"));
+    return FieldError(field, UnknownClassText(label, data_.class_names.size()));
   }
 
   const DataSpec& spec_;
@@ -250,6 +249,11 @@ absl::StatusOr<std::optional<Tokenizer>> NamedTokenizer(const DataSpec& spec) {
   absl::StatusOr<Tokenizer> tokenizer = Tokenizer::SentencePiece(std::move(file->content));
   if (tokenizer.ok()) return *std::move(tokenizer);
   return FieldError(kTokenizerField, absl::StrCat(path, ": ", tokenizer.status().message()));
+}
+
+std::string UnknownClassText(const std::string& label, size_t classes) {
+  return absl::StrCat("the label \"", EscapeControls(label), "\" is none of the ", classes,
+                      " classes that the model knows");
 }
 
 absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* tokenizer,

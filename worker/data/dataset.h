@@ -90,6 +90,12 @@ struct DataProblem {
   std::string text;
 };
 
+// A label of a sample that will be used.
+struct SeenLabel {
+  std::string label;
+  std::string field;  // of the file that has it: "training.data.source"
+};
+
 struct Probe {
   std::vector<DataProblem> problems;  // empty: nothing found; the other fields are then set
   // Samples counted, and those that stay for training after the split and `limit`. Lower bounds when !complete.
@@ -101,7 +107,11 @@ struct Probe {
   int64_t feature_dim = 0;  // without text
   ImageShape image;
   std::vector<std::string> class_names;  // of sets with fixed classes; empty: known only when all is read
+  std::vector<SeenLabel> labels;  // of classes, in the order in which LoadDataset meets them; only of what was read
 };
+
+// The label "a" is none of the 10 classes that the model knows.
+std::string UnknownClassText(const std::string& label, size_t classes);
 
 // A quick look, for the moment of submit: does the source exist, are the columns there, do the first rows parse? Reads
 // on until max(1000, need_rows) training rows are found, and at most 32 MiB of a file.

@@ -162,10 +162,69 @@ TEST_F(FileTest, Probe) {
   ASSERT_EQ(ProbeDataset(spec, 100).problems.size(), 1u);
   EXPECT_EQ(ProbeDataset(spec, 100).problems[0].field, "training.data.label_column");
 
+  spec.label_column = "y";
+  spec.valid = Write("v.csv", "x,y\n");
+  EXPECT_EQ(LoadError(spec), "training.data.valid: " + spec.valid + " has no samples");
+  ASSERT_EQ(ProbeDataset(spec, 100).problems.size(), 1u);
+  EXPECT_EQ(ProbeDataset(spec, 100).problems[0].text, spec.valid + " has no samples");
+
   DataSpec wordnet;
   wordnet.limit = 1;
   EXPECT_EQ(ProbeDataset(wordnet, 4096).train_rows, 1);
   EXPECT_TRUE(ProbeDataset(wordnet, 4096).complete);
+}
+
+// "field label" of what a probe has seen.
+std::vector<std::string> Labels(const DataSpec& spec) {
+  std::vector<std::string> labels;
+  for (const SeenLabel& seen : ProbeDataset(spec, 1).labels) labels.push_back(seen.field + " " + seen.label);
+  return labels;
+}
+
+TEST_F(FileTest, ProbedLabelsAreThoseThatWillBeMet) {
+  DataSpec spec;
+  spec.source = Write("a.csv", "x,y\n1,b\n2,a\n3,b\n4,c\n");
+  spec.valid = Write("v.csv", "x,y\n1,d\n2,a\n");
+  spec.feature_columns = {"x"};
+  spec.label_column = "y";
+  spec.label_kind = LabelKind::kClass;
+  const std::string train = "training.data.source ";
+  const std::string valid = "training.data.valid ";
+  EXPECT_THAT(Labels(spec), ElementsAre(train + "b", train + "a", train + "c", valid + "d", valid + "a"));
+  // The first of them that the classes do not hold is the one that LoadDataset refuses.
+  const std::string rest = " is none of the 2 classes that the model knows";
+  EXPECT_EQ(LoadDataset(spec, nullptr, {"a", "b"}, nullptr).status().message(),
+            train.substr(0, 20) + ": the label \"c\"" + rest);
+  EXPECT_EQ(UnknownClassText("c", 2), "the label \"c\"" + rest);
+  spec.limit = 3;  // "c" is not trained on
+  EXPECT_THAT(Labels(spec), ElementsAre(train + "b", train + "a", valid + "d", valid + "a"));
+  EXPECT_EQ(LoadDataset(spec, nullptr, {"a", "b"}, nullptr).status().message(),
+            "training.data.valid: the label \"d\"" + rest);
+  spec.label_kind = LabelKind::kNone;
+  spec.label_column = "";
+  EXPECT_THAT(Labels(spec), ElementsAre());
+}
+
+TEST_F(FileTest, ProbedLabelsOfHeldOutSamplesComeLast) {
+  // Which rows are held out is told by LoadDataset itself.
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ",c" + std::to_string(i) + "\n";
+  DataSpec spec;
+  spec.source = Write("a.csv", rows);
+  spec.feature_columns = {"x"};
+  spec.label_column = "y";
+  spec.label_kind = LabelKind::kClass;
+  spec.valid_fraction = 0.3;
+  const auto data = Load(spec);
+  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_GT(data->valid.size(), 0);
+  std::vector<std::string> right;
+  for (const Split* split : {&data->train, &data->valid}) {
+    for (const int64_t number : split->classes) {
+      right.push_back("training.data.source " + data->class_names[static_cast<size_t>(number)]);
+    }
+  }
+  EXPECT_EQ(Labels(spec), right);
 }
 
 }  // namespace

@@ -24,39 +24,81 @@ void Limit(const DataSpec& spec, Probe* probe) {
   probe->complete = true;  // as many as there will be, however many there are
 }
 
-// Rows that stay for training out of a sample of them.
-void Count(const RawSamples& samples, const DataSpec& spec, bool hold_out, Probe* probe) {
+// Each label once.
+class LabelNotes {
+ public:
+  LabelNotes(const RawSamples& samples, const char* field, Probe* probe)
+      : samples_(samples), field_(field), seen_(samples.label_names.size(), false), probe_(probe) {}
+  void Add(int64_t row) {
+    if (samples_.labels.empty()) return;  // no classes
+    const auto label = static_cast<size_t>(samples_.labels[static_cast<size_t>(row)]);
+    if (!seen_[label]) probe_->labels.push_back({samples_.label_names[label], field_});
+    seen_[label] = true;
+  }
+
+ private:
+  const RawSamples& samples_;
+  const char* const field_;
+  std::vector<bool> seen_;
+  Probe* const probe_;
+};
+
+// Rows that stay for training out of a sample of them, and the labels that will be met in them. `in_order`: training
+// takes them in this order, so it is known which ones a limit leaves.
+void Count(const RawSamples& samples, const DataSpec& spec, bool hold_out, bool in_order, Probe* probe) {
   probe->rows = samples.size;
   probe->has_text = samples.has_text;
   probe->feature_dim = samples.feature_dim;
   probe->image = samples.image;
   probe->complete = samples.whole;
+  LabelNotes notes(samples, kSourceField, probe);
+  std::vector<int64_t> held_out;
   for (int64_t i = 0; i < samples.size; ++i) {
-    if (!hold_out || !HeldOut(ContentHash(samples, i), spec.valid_fraction)) ++probe->train_rows;
+    if (hold_out && HeldOut(ContentHash(samples, i), spec.valid_fraction)) {
+      held_out.push_back(i);
+    } else {
+      if (spec.limit == 0 || (in_order && probe->train_rows < spec.limit)) notes.Add(i);
+      ++probe->train_rows;
+    }
   }
+  for (const int64_t i : held_out) notes.Add(i);
   Limit(spec, probe);
+}
+
+absl::Status CheckSecondFile(const RawSamples& train, const absl::StatusOr<RawSamples>& valid, const DataSpec& spec,
+                             Probe* probe) {
+  if (!valid.ok()) return valid.status();
+  LabelNotes notes(*valid, kValidField, probe);
+  for (int64_t i = 0; i < valid->size; ++i) notes.Add(i);
+  return CheckPair(train, *valid, spec);
 }
 
 absl::Status ProbeRows(const DataSpec& spec, Format format, int64_t max_rows, Probe* probe) {
   const absl::StatusOr<RawSamples> samples =
       ReadRows(spec.source, format, spec, kSourceField, kProbeBytes, max_rows, nullptr);
   if (!samples.ok()) return samples.status();
-  Count(*samples, spec, spec.valid.empty(), probe);
+  Count(*samples, spec, spec.valid.empty(), /*in_order=*/true, probe);
   if (probe->rows == 0) return FieldError(kSourceField, absl::StrCat(spec.source, " has no samples"));
   if (samples->whole && spec.label_kind == LabelKind::kClass) probe->class_names = samples->label_names;
   if (spec.valid.empty() || spec.valid == "none") return absl::OkStatus();
-  return ReadRows(spec.valid, format, spec, kValidField, kProbeBytes, kMinimumRows, nullptr).status();
+  return CheckSecondFile(*samples, ReadRows(spec.valid, format, spec, kValidField, kProbeBytes, kMinimumRows, nullptr),
+                         spec, probe);
+}
+
+absl::StatusOr<bool> IsSmall(const std::string& path, const char* field) {
+  const absl::StatusOr<OpenFile> file = OpenInput(path);
+  if (!file.ok()) return FieldError(field, file.status());
+  return file->size <= kSmallArrays;
 }
 
 // Small files completely; large ones by their headers, and how many samples will be held out is then not known.
 absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) {
-  const absl::StatusOr<OpenFile> file = OpenInput(spec.source);
-  if (!file.ok()) return FieldError(kSourceField, file.status());
-  const auto read = file->size <= kSmallArrays ? ReadArrays : ProbeArrays;
-  const absl::StatusOr<RawSamples> train = read(TrainArrays(spec, format), spec, format);
+  const absl::StatusOr<bool> small = IsSmall(spec.source, kSourceField);
+  if (!small.ok()) return small.status();
+  const absl::StatusOr<RawSamples> train = (*small ? ReadArrays : ProbeArrays)(TrainArrays(spec, format), spec, format);
   if (!train.ok()) return train.status();
-  if (file->size <= kSmallArrays) {
-    Count(*train, spec, spec.valid.empty(), probe);
+  if (*small) {
+    Count(*train, spec, spec.valid.empty(), /*in_order=*/true, probe);
     probe->class_names = train->label_names;
   } else {
     probe->rows = train->size;
@@ -67,8 +109,14 @@ absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) 
     Limit(spec, probe);
   }
   if (spec.valid.empty() || spec.valid == "none") return absl::OkStatus();
+  const absl::StatusOr<bool> small_valid = IsSmall(spec.valid, kValidField);
+  if (!small_valid.ok()) return small_valid.status();
+  if (*small && *small_valid) {
+    return CheckSecondFile(*train, ReadArrays(ValidArrays(spec, format), spec, format), spec, probe);
+  }
   const absl::StatusOr<RawSamples> valid = ProbeArrays(ValidArrays(spec, format), spec, format);
   if (!valid.ok()) return valid.status();
+  // A header does not say whether both are pixels.
   return train->feature_dim == valid->feature_dim ? absl::OkStatus() : CheckPair(*train, *valid, spec);
 }
 
@@ -101,7 +149,7 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
     if (absl::Status status = CheckBuiltinSpec(spec); !status.ok()) return status;
     const absl::StatusOr<RawSamples> samples = ReadWordnet(kWordnetFolder, **part, max_rows, nullptr);
     if (!samples.ok()) return FieldError(kSourceField, samples.status());
-    Count(*samples, spec, spec.valid.empty(), probe);
+    Count(*samples, spec, spec.valid.empty(), /*in_order=*/false, probe);
     if (spec.label_kind == LabelKind::kClass) probe->class_names = samples->label_names;
     return absl::OkStatus();
   }
@@ -115,6 +163,12 @@ absl::Status ProbeInto(const DataSpec& spec, int64_t need_rows, Probe* probe) {
     probe->feature_dim = 784;
     probe->image = {1, 28, 28};
     probe->class_names = FashionMnistClasses();
+    // Both of its parts hold all of them.
+    if (spec.label_kind == LabelKind::kClass && (spec.limit == 0 || spec.valid.empty())) {
+      for (const std::string& name : probe->class_names) {
+        probe->labels.push_back({name, spec.limit == 0 ? kSourceField : kValidField});
+      }
+    }
     return absl::OkStatus();
   }
   const std::optional<Format> format = FormatOf(spec.source);

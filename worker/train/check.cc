@@ -1,6 +1,7 @@
 #include "worker/train/check.h"
 
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
@@ -42,6 +43,17 @@ ModelShape ShapeFor(const TrainingConfig& training, const Probe& probe, const Sn
   if (parent != nullptr && parent->shape.vocab > 0) shape.vocab = parent->shape.vocab;
   if (parent != nullptr && parent->shape.classes > 0) shape.classes = parent->shape.classes;
   return shape;
+}
+
+// The first label that LoadDataset would refuse. classes: the parent's, or those of training data that was read as a
+// whole; empty: not known.
+void CheckLabels(const std::vector<SeenLabel>& labels, const std::vector<std::string>& classes, CheckOutput* output) {
+  const std::set<std::string> known(classes.begin(), classes.end());
+  for (const SeenLabel& seen : labels) {
+    if (known.empty() || known.count(seen.label) > 0) continue;
+    output->violations.emplace_back(seen.field, UnknownClassText(seen.label, classes.size()));
+    return;
+  }
 }
 
 CheckOutput DescribeParent(const std::string& folder) {
@@ -97,6 +109,9 @@ CheckOutput CheckSpec(const CheckInput& input) {
     }
     parent = *std::move(info);
   }
+  const std::vector<std::string> kept = KeptClasses(parent, training);
+  CheckLabels(probe.labels, kept.empty() ? probe.class_names : kept, &output);
+  if (!output.violations.empty()) return output;
   const ModelShape shape = ShapeFor(training, probe, has_parent ? &parent : nullptr);
   const absl::StatusOr<std::unique_ptr<Model>> model =
       MakeModel(training.model_name, training.model_options, shape, training.seed);

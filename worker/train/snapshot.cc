@@ -177,6 +177,11 @@ absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder) {
   }
 }
 
+std::vector<std::string> KeptClasses(const SnapshotInfo& from, const TrainingConfig& training) {
+  const bool kept = from.objective == Objective::kClassification && training.reinit.empty();
+  return kept ? from.class_names : std::vector<std::string>();
+}
+
 absl::Status LoadExactly(const std::string& path, const NamedTensors& into) {
   DDP_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
   if (file.tensors().size() != into.size()) {

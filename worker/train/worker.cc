@@ -120,13 +120,9 @@ class Attempt {
     Tokenizer tokenizer;
     const bool has_tokenizer = !from.tokenizer.empty();
     if (has_tokenizer) tokenizer = OrNoRetry(Tokenizer::FromJson(from.tokenizer));
-    // Classes are the parent's only when its head is: from another finetune, or from this job itself.
-    const bool has_classes =
-        from.objective == Objective::kClassification && !from.class_names.empty() && config_.training.reinit.empty();
     absl::StatusOr<Dataset> data = LoadDataset(
-        config_.training.data, has_tokenizer ? &tokenizer : nullptr,
-        has_classes ? from.class_names : std::vector<std::string>{}, [this] { return link_.stop_requested(); },
-        config_.token_cache);
+        config_.training.data, has_tokenizer ? &tokenizer : nullptr, KeptClasses(from, config_.training),
+        [this] { return link_.stop_requested(); }, config_.token_cache);
     if (!data.ok() && absl::IsCancelled(data.status())) return;  // Run asks all ranks next
     data_ = OrNoRetry(std::move(data));
     if (resumed_ && info_.data_fingerprint != data_.fingerprint) {
@@ -211,7 +207,8 @@ class Attempt {
         {"precision", config_.training.bf16 ? "bf16" : "fp32"},
         {"prefetch", absl::StrCat(plan.prefetch)},
     };
-    if (input_ == InputKind::kText)
+    // Windows of token files have one length.
+    if (input_ == InputKind::kText && data_.train.windows == nullptr)
       facts["text_batches"] = "grouped by length, trimmed to the longest of each micro-batch";
     if (!loaded_.empty()) facts["loaded"] = loaded_;
     if (!data_.class_names.empty()) facts["classes"] = absl::StrCat(data_.class_names.size());
