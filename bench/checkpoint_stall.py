@@ -20,7 +20,7 @@ import plain_models
 def trained():
     """The state after one step, so that no moment is zero."""
     torch.manual_seed(0)
-    model = plain_models.TextEncoder()
+    model = plain_models.TextEncoder("mlm")
     optimizer = torch.optim.Adam(model.parameters())
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)
