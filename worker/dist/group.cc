@@ -102,8 +102,10 @@ std::string Group::FromRank0(const std::string& name, const std::string& text) {
 void Group::BroadcastFromRank0(const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
   if (world_size_ == 1) return;
   for (const auto& [name, t] : tensors) {
-    std::vector<at::Tensor> one{t.detach()};
+    // Groups take contiguous tensors only; the weights of convolutions are in channels-last memory.
+    std::vector<at::Tensor> one{t.detach().contiguous()};
     process_group_->broadcast(one)->wait();
+    if (!t.is_contiguous()) t.detach().copy_(one[0]);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "worker/models/convolution.h"
 #include "worker/models/dropout.h"
 #include "worker/models/images.h"
 #include "worker/models/options.h"
@@ -36,7 +37,7 @@ class Convnet : public Model {
       for (int64_t i = 0; i < layers; ++i) {
         const std::string prefix = absl::StrCat("convs.", convolutions_++, ".");
         const double bound = 1 / std::sqrt(static_cast<double>(in * 9));
-        const size_t weight = Add(prefix + "weight", UniformInit({out, in, 3, 3}, bound, generator));
+        const size_t weight = Add(prefix + "weight", KernelInit(UniformInit({out, in, 3, 3}, bound, generator)));
         const size_t bias = Add(prefix + "bias", UniformInit({out}, bound, generator));
         block.convolutions.push_back({weight, bias});
         in = out;

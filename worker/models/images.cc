@@ -21,8 +21,4 @@ at::Tensor AsImages(const at::Tensor& features, const ModelShape& shape) {
   return features.view(sizes).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride) {
-  return at::conv2d(x, weight, bias, {stride, stride}, {weight.size(2) / 2, weight.size(3) / 2});
-}
-
 }  // namespace ddp

@@ -18,9 +18,6 @@ absl::Status RequireImages(const std::string& model, const ModelShape& shape);
 // convnet on a CPU took 0.79 s instead of 1.02 s a step with it (DESIGN 12).
 at::Tensor AsImages(const at::Tensor& features, const ModelShape& shape);
 
-// Convolution with weight [out, in, k, k] and padding k / 2; bias may be undefined.
-at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t stride);
-
 }  // namespace ddp
 
 #endif  // DDP_WORKER_MODELS_IMAGES_H_

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "worker/models/chunked_cross_entropy.h"
+#include "worker/models/convolution.h"
 #include "worker/models/dropout.h"
 #include "worker/models/registry.h"
 
@@ -246,6 +247,42 @@ TEST(Resnet18, OneValueAChannelTakesTheRunningStatistics) {
     }
   }
   EXPECT_TRUE(moved);
+}
+
+// Against at::conv2d on its own memory format, on both sides of the rule: image, stride, kernel, channels.
+TEST(Convolve, EqualsTorch) {
+  struct Case {
+    int64_t in, out, height, width, k, stride;
+    bool bias;
+  };
+  for (const Case& c : {Case{256, 3, 4, 4, 3, 1, true}, Case{300, 5, 7, 8, 3, 2, false},
+                        Case{256, 4, 3, 5, 5, 1, false}, Case{256, 4, 1, 1, 3, 1, false}, Case{8, 4, 4, 4, 3, 1, true},
+                        Case{256, 4, 8, 8, 3, 1, false}, Case{256, 4, 4, 4, 1, 2, false}}) {
+    const auto leaf = [](const at::Tensor& values) { return values.clone().set_requires_grad(true); };
+    const at::Tensor image = at::randn({2, c.in, c.height, c.width});
+    const at::Tensor kernel = at::randn({c.out, c.in, c.k, c.k});
+    const at::Tensor shift = c.bias ? at::randn({c.out}) : at::Tensor();
+    const at::Tensor x = leaf(image.contiguous(at::MemoryFormat::ChannelsLast));
+    const at::Tensor weight = leaf(KernelInit(kernel));
+    const at::Tensor y = Convolve(x, weight, shift, c.stride);
+    const at::Tensor right_x = leaf(image.to(at::kDouble));
+    const at::Tensor right_weight = leaf(kernel.to(at::kDouble));
+    const at::Tensor right = at::conv2d(right_x, right_weight, c.bias ? shift.to(at::kDouble) : shift,
+                                        {c.stride, c.stride}, {c.k / 2, c.k / 2});
+    ASSERT_EQ(y.sizes(), right.sizes());
+    const at::Tensor gradient = at::randn(y.sizes());
+    y.backward(gradient);
+    right.backward(gradient.to(at::kDouble));
+    const auto near = [&](const at::Tensor& a, const at::Tensor& b) {
+      return (a - b).abs().max().item<double>() <= 1e-5 * b.abs().max().item<double>();
+    };
+    const std::string name =
+        absl::StrCat(c.in, " channels, ", c.height, "x", c.width, ", k ", c.k, ", stride ", c.stride);
+    EXPECT_TRUE(near(y.detach(), right.detach())) << name;
+    EXPECT_TRUE(near(x.grad(), right_x.grad())) << name;
+    EXPECT_TRUE(near(weight.grad(), right_weight.grad())) << name;
+    EXPECT_TRUE(weight.grad().is_contiguous(at::MemoryFormat::ChannelsLast)) << name;
+  }
 }
 
 TEST(Resnet18, TheStemFitsTheImage) {

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "worker/models/convolution.h"
 #include "worker/models/images.h"
 #include "worker/models/options.h"
 #include "worker/models/registry.h"
@@ -31,7 +32,7 @@ class Resnet18 : public Model {
     const auto conv = [&](const std::string& name, int64_t in, int64_t out, int64_t kernel) {
       // nn.init.kaiming_normal_(mode="fan_out", nonlinearity="relu")
       const double std = std::sqrt(2 / static_cast<double>(out * kernel * kernel));
-      return Add(name + ".weight", NormalInit({out, in, kernel, kernel}, std, generator));
+      return Add(name + ".weight", KernelInit(NormalInit({out, in, kernel, kernel}, std, generator)));
     };
     const auto norm = [&](const std::string& name, int64_t n) {
       BatchNorm result;

@@ -29,7 +29,7 @@ void CopyToHost(const NamedTensors& tensors, HostTensors* host) {
     const auto& [name, tensor] = tensors[i];
     host->names.push_back(name);
     at::Tensor& copy = host->copies[i];
-    if (!copy.defined()) copy = at::empty(tensor.sizes(), at::kFloat);
+    if (!copy.defined()) copy = at::empty_like(tensor.detach(), at::kCPU);
     copy.copy_(tensor.detach());
   }
 }
@@ -41,15 +41,13 @@ FileToWrite TensorFile(const std::string& name, const HostTensors& tensors,
             std::vector<TensorBytes> all;
             for (size_t i = 0; i < tensors.copies.size(); ++i) {
               const at::Tensor& copy = tensors.copies[i];
-              all.push_back({.name = tensors.names[i],
-                             .dtype = "F32",
-                             .shape = copy.sizes().vec(),
-                             .data = copy.const_data_ptr(),
-                             .bytes = copy.nbytes()});
+              all.push_back(
+                  {.name = tensors.names[i], .dtype = "F32", .shape = copy.sizes().vec(), .bytes = copy.nbytes()});
             }
             DDP_RETURN_IF_ERROR(file.Append(SafetensorsHeader(all, metadata)));
-            for (const TensorBytes& tensor : all) {
-              DDP_RETURN_IF_ERROR(file.Append({static_cast<const char*>(tensor.data), tensor.bytes}));
+            for (const at::Tensor& copy : tensors.copies) {
+              const at::Tensor plain = copy.contiguous();  // the step has not waited for this
+              DDP_RETURN_IF_ERROR(file.Append({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()}));
             }
             return absl::OkStatus();
           }};
