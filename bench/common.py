@@ -20,6 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("DDP_BIN", ROOT / "build/release/bin"))
 RANKS = 2
 
+# Flags of `ddpctl submit`: nothing but steps, all alike.
+STEPS_ONLY = ("--valid", "none", "--schedule", "constant")
+
 # glibc keeps what is freed, as ddp-worker makes it do (KeepFreedMemory in worker/main.cc).
 KEEP_FREED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 62), "MALLOC_TOP_PAD_": str(64 << 20)}
 
@@ -51,7 +54,7 @@ class Ddpd:
         return done.stdout
 
     def submit(self, *args):
-        return self.ctl("submit", "--nproc", RANKS, "--valid", "none", "--schedule", "constant", *args).strip()
+        return self.ctl("submit", "--nproc", RANKS, *args).strip()
 
     def train(self, *args):
         job = self.submit(*args)

@@ -63,7 +63,8 @@ def main():
         for name, steps in STEPS.items():
             workload = known[name]
             steps = 3 if quick else steps
-            ours = watch(lambda: daemon.train(*workload.ours, "--batch-size", workload.batch, "--max-steps", steps),
+            flags = (*common.STEPS_ONLY, *workload.ours, "--batch-size", workload.batch, "--max-steps", steps)
+            ours = watch(lambda: daemon.train(*flags),
                          b"/ddp-worker\0", f"--attempt-dir\0{daemon.home}".encode())
             data = folder / workload.data if workload.data else None
             plain = watch(lambda: common.torchrun(workload.kind, workload.batch, steps - 1, data), b"plain_ddp.py\0", b"plain_ddp.py\0")

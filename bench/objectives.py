@@ -9,9 +9,9 @@ import sys
 import common
 
 DATA = ("--data", "wordnet:noun")
-FINETUNE = ("--mode", "finetune", *DATA, "--limit", 5000, "--nproc", 2, "--batch-size", 256, "--epochs", 6)
+FINETUNE = ("--mode", "finetune", *DATA, "--limit", 5000, "--batch-size", 256, "--epochs", 6)
 STEP = ("--step-size", 4)
-PRETRAIN = ("--mode", "pretrain", *DATA, "--nproc", 2)
+PRETRAIN = ("--mode", "pretrain", *DATA)
 COSINE = ("--schedule", "cosine", "--warmup", 50)
 
 # name: (pretraining or None, finetuning). 4 epochs of pretraining at the most.

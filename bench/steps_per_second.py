@@ -49,7 +49,8 @@ def workloads(folder):
 
 def ours(daemon, workload, steps):
     """(steps per second by the times of the steps after the warm-up, losses of all steps)"""
-    losses = daemon.losses(daemon.train(*workload.ours, "--batch-size", workload.batch, "--max-steps", steps + workload.warm_up))
+    job = daemon.train(*common.STEPS_ONLY, *workload.ours, "--batch-size", workload.batch, "--max-steps", steps + workload.warm_up)
+    losses = daemon.losses(job)
     times = [time for time, _ in losses][workload.warm_up - 1 :]
     return (len(times) - 1) / (times[-1] - times[0]), [loss for _, loss in losses]
 

@@ -17,7 +17,7 @@ def main():
         common.write_numbers(folder, 16384)
         for _ in range(rounds):
             start = time.time()
-            job = daemon.submit(*common.numbers(folder), "--batch-size", 128, "--max-steps", 5)
+            job = daemon.submit(*common.STEPS_ONLY, *common.numbers(folder), "--batch-size", 128, "--max-steps", 5)
             answer.append(time.time() - start)
             daemon.ctl("wait", job)
             ours.append(daemon.first_step_time(job) - start)

@@ -18,8 +18,8 @@ namespace ddp {
 namespace {
 
 absl::StatusOr<NumericArray> ReadNpy(const std::string& path, bool header_only) {
-  DDP_ASSIGN_OR_RETURN(const InputFile file, ReadInput(path, header_only ? kNpyHeadBytes : static_cast<size_t>(-1)));
-  return ParseNpy(file.content, path, header_only);
+  DDP_ASSIGN_OR_RETURN(InputFile file, ReadInput(path, header_only ? kNpyHeadBytes : static_cast<size_t>(-1)));
+  return ParseNpy(std::move(file.content), path, header_only);
 }
 
 // "its arrays are a, b" for a name that is not there.
@@ -52,9 +52,9 @@ absl::StatusOr<NumericArray> ReadNpzArray(const std::string& path, const ZipRead
     }
     return NoArray(field, path, name, names);
   }
-  const absl::StatusOr<std::string> content = zip.ReadHead(*entry, header_only ? kNpyHeadBytes : entry->bytes);
+  absl::StatusOr<std::string> content = zip.ReadHead(*entry, header_only ? kNpyHeadBytes : entry->bytes);
   if (!content.ok()) return FieldError(field, content.status());
-  absl::StatusOr<NumericArray> array = ParseNpy(*content, ArrayName(path, name), header_only);
+  absl::StatusOr<NumericArray> array = ParseNpy(*std::move(content), ArrayName(path, name), header_only);
   if (!array.ok()) return FieldError(field, array.status());
   return array;
 }

@@ -121,6 +121,9 @@ class SplitMaker {
     if (raw.has_text) split.token_offsets.push_back(0);
     const std::vector<int64_t> class_of =
         spec_.label_kind == LabelKind::kClass ? MapLabels(raw.label_names, data_.class_names) : std::vector<int64_t>{};
+    const size_t values = chosen.size() * static_cast<size_t>(raw.feature_dim);
+    if (!raw.features.empty()) split.features.reserve(values);
+    if (!raw.pixels.empty()) split.pixels.reserve(values);
     for (const int64_t index : chosen) {
       const auto i = static_cast<size_t>(index);
       split.sample_hash.push_back(hashes[i]);

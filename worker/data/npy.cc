@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -139,11 +140,11 @@ absl::StatusOr<NumberType> TypeOf(const std::string& descr) {
 
 }  // namespace
 
-absl::StatusOr<NumericArray> ParseNpy(std::string_view content, const std::string& name, bool header_only) {
+absl::StatusOr<NumericArray> ParseNpy(std::string content, const std::string& name, bool header_only) {
   const auto wrong = [&](size_t at, const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": byte ", at, ": ", what));
   };
-  if (content.substr(0, 6) != std::string_view("\x93NUMPY", 6)) return wrong(0, "no .npy file");
+  if (!content.starts_with("\x93NUMPY")) return wrong(0, "no .npy file");
   if (content.size() < 8) return wrong(content.size(), "the file ends inside the header");
   const int version = static_cast<unsigned char>(content[6]);
   if (version < 1 || version > 3) return wrong(6, absl::StrCat("unknown version ", version, " of the format"));
@@ -155,7 +156,7 @@ absl::StatusOr<NumericArray> ParseNpy(std::string_view content, const std::strin
   const size_t begin = 8 + width;
   if (length > content.size() - begin) return wrong(content.size(), "the file ends inside the header");
 
-  HeaderParser parser(content.substr(begin, length), begin, name);
+  HeaderParser parser(std::string_view(content).substr(begin, length), begin, name);
   DDP_ASSIGN_OR_RETURN(Header header, parser.Parse());
   NumericArray array{.name = name, .data_byte = begin + length};
   const absl::StatusOr<NumberType> type = TypeOf(*header.descr);
@@ -172,12 +173,12 @@ absl::StatusOr<NumericArray> ParseNpy(std::string_view content, const std::strin
     }
   }
   if (header_only) return array;
-  const std::string_view data = content.substr(begin + length);
-  if (data.size() != static_cast<uint64_t>(bytes)) {
+  const size_t data_bytes = content.size() - begin - length;
+  if (data_bytes != static_cast<uint64_t>(bytes)) {
     return wrong(content.size(), absl::StrCat("the shape ", ShapeText(array.shape), " of ", NameOf(array.type),
-                                              " needs ", bytes, " bytes, ", data.size(), " follow the header"));
+                                              " needs ", bytes, " bytes, ", data_bytes, " follow the header"));
   }
-  array.bytes = std::string(data);
+  array.bytes = std::move(content.erase(0, begin + length));
   if ((*header.descr)[0] == '>') SwapBytes(BytesOf(array.type), &array.bytes);
   return array;
 }

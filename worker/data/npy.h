@@ -3,7 +3,6 @@
 #define DDP_WORKER_DATA_NPY_H_
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "worker/data/numeric_array.h"
@@ -15,8 +14,8 @@ inline constexpr size_t kNpyHeadBytes = 1 << 16;
 
 // name: for errors, which are InvalidArgument "NAME: byte N: what is wrong". header_only: `content` may be the head of
 // the file, and no numbers are taken. Otherwise the content ends with the last number. Big-endian numbers are turned
-// around; Fortran order, objects, texts and structures are refused.
-absl::StatusOr<NumericArray> ParseNpy(std::string_view content, const std::string& name, bool header_only);
+// around; Fortran order, objects, texts and structures are refused. The numbers stay in the memory of `content`.
+absl::StatusOr<NumericArray> ParseNpy(std::string content, const std::string& name, bool header_only);
 
 }  // namespace ddp
 

@@ -2,11 +2,12 @@
 #include "worker/data/npy.h"
 
 #include <cstdint>
+#include <string>
 
 #include "worker/data/array_samples.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view content(reinterpret_cast<const char*>(data), size);
+  const std::string content(reinterpret_cast<const char*>(data), size);
   const auto head = ddp::ParseNpy(content, "f.npy", /*header_only=*/true);
   const auto array = ddp::ParseNpy(content, "f.npy", /*header_only=*/false);
   if (array.ok() && !head.ok()) __builtin_trap();
