@@ -6,8 +6,8 @@
 
 namespace ddp {
 
-// Initial values of a weight [out, in, k, k] in channels-last memory, as the kernels read it: otherwise every pass turns
-// it around first.
+// Initial values of a weight [out, in, k, k] in channels-last memory, as the kernels read it: otherwise every pass
+// turns it around first.
 at::Tensor KernelInit(const at::Tensor& values);
 
 // x [n, in, height, width] with weight [out, in, k, k] and padding k / 2; bias may be undefined. Small images with many
