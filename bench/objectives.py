@@ -9,20 +9,29 @@ import sys
 import common
 
 DATA = ("--data", "wordnet:noun")
-FINETUNE = ("--mode", "finetune", *DATA, "--limit", 5000, "--batch-size", 256, "--epochs", 6)
-STEP = ("--step-size", 4)
-PRETRAIN = ("--mode", "pretrain", *DATA)
-COSINE = ("--schedule", "cosine", "--warmup", 50)
+FINETUNE = ("--mode", "finetune", *DATA, "--limit", 5000, "--epochs", 6)
+PRETRAIN = ("--mode", "pretrain", *DATA, "--epochs", 4)
 
-# name: (pretraining or None, finetuning). 4 epochs of pretraining at the most.
+# DESIGN's settings.
+BEFORE = ("--batch-size", 512, "--schedule", "constant")
+AFTER = ("--batch-size", 256, "--step-size", 4)
+# The same number of samples in more and smaller steps.
+SMALL_BEFORE = ("--batch-size", 128, "--lr", 2e-3, "--schedule", "cosine", "--warmup", 100)
+SMALL_AFTER = ("--batch-size", 64, "--schedule", "cosine", "--warmup", 20)
+GPT = ("--model", "gpt")
+
+# name: (pretraining or None, finetuning)
 ROWS = {
-    "scratch": (None, STEP),
-    "mlm": (("--batch-size", 512, "--epochs", 4, "--schedule", "constant"), STEP),
-    "embedding": (("--objective", "embedding", "--batch-size", 512, "--epochs", 4, "--schedule", "constant"), STEP),
-    "gpt scratch": (None, ("--model", "gpt", *STEP)),
-    "clm": (("--objective", "clm", "--model", "gpt", "--batch-size", 512, "--epochs", 4, "--schedule", "constant"), STEP),
-    "mlm tuned": (("--batch-size", 512, "--epochs", 4, "--lr", 2e-3, *COSINE), ("--lr", 2e-3, "--schedule", "cosine", "--warmup", 12)),
-    "scratch tuned": (None, ("--lr", 2e-3, "--schedule", "cosine", "--warmup", 12)),
+    "scratch": (None, AFTER),
+    "mlm": (BEFORE, AFTER),
+    "embedding": (("--objective", "embedding", *BEFORE), AFTER),
+    "gpt scratch": (None, (*GPT, *AFTER)),
+    "clm": (("--objective", "clm", *GPT, *BEFORE), AFTER),
+    "scratch small": (None, SMALL_AFTER),
+    "mlm small": (SMALL_BEFORE, SMALL_AFTER),
+    "embedding small": (("--objective", "embedding", *SMALL_BEFORE), SMALL_AFTER),
+    "gpt scratch small": (None, (*GPT, *SMALL_AFTER)),
+    "clm small": (("--objective", "clm", *GPT, *SMALL_BEFORE), SMALL_AFTER),
 }
 
 
@@ -39,7 +48,7 @@ def main():
                 text = f"   pretraining: valid loss {daemon.values(parent, 'valid_loss')[-1]:.4f}"
             job = daemon.train(*FINETUNE, *finetune, *start)
             accuracies = daemon.values(job, "valid_acc")
-            print(f"{name:<14} after 1 epoch {accuracies[0]:.4f}   after {len(accuracies)} {accuracies[-1]:.4f}{text}", flush=True)
+            print(f"{name:<18} after 1 epoch {accuracies[0]:.4f}   after {len(accuracies)} {accuracies[-1]:.4f}{text}", flush=True)
 
 
 main()
