@@ -107,15 +107,6 @@ def test_validation_arrays_without_samples(daemon, tmp_path, ending, save):
     assert nothing_started(daemon)
 
 
-def test_validation_table_without_rows(daemon, tmp_path):
-    data = write_csv(tmp_path / "data.csv", ["a", "b"], [[i, i % 2] for i in range(10)])
-    empty = write_csv(tmp_path / "empty.csv", ["a", "b"], [])
-    done = daemon.run(*CSV, "--data", data, "--valid", empty)
-    assert done.returncode == 5
-    assert f"--valid (training.data.valid): {empty} has no samples" in done.stderr, done.stderr
-    assert nothing_started(daemon)
-
-
 def test_a_class_that_only_validation_has(daemon, tmp_path):
     data = write_csv(tmp_path / "data.csv", ["a", "b"], [[i, i % 2] for i in range(10)])
     valid = write_csv(tmp_path / "valid.csv", ["a", "b"], [[1, 0], [2, "x"]])

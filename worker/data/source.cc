@@ -60,7 +60,6 @@ absl::StatusOr<RawSamples> ReadRows(const std::string& path, Format format, cons
 }
 
 absl::Status CheckPair(const RawSamples& train, const RawSamples& valid, const DataSpec& spec) {
-  if (valid.size == 0) return FieldError(kValidField, absl::StrCat(spec.valid, " has no samples"));
   if (train.feature_dim != valid.feature_dim || train.pixels.empty() != valid.pixels.empty()) {
     const auto form = [](const RawSamples& samples) {
       return absl::StrCat(samples.feature_dim, samples.pixels.empty() ? " numbers" : " pixels (uint8)");

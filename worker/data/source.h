@@ -25,7 +25,7 @@ absl::StatusOr<RawSamples> ReadRows(const std::string& path, Format format, cons
                                     std::string_view field, size_t max_bytes, int64_t max_rows,
                                     const StopCheck& should_stop);
 
-// Has the second file samples, and of the same form? FieldError of training.data.valid.
+// Have the samples of both files the same form? FieldError of training.data.valid.
 absl::Status CheckPair(const RawSamples& train, const RawSamples& valid, const DataSpec& spec);
 
 // Says what there is to choose from.
