@@ -19,20 +19,15 @@ namespace ddp {
 
 namespace {
 
-// Of uploads that are not complete, and of imports that are being removed.
-constexpr char kTemporary[] = ".tmp-";
-
-std::string FolderOf(const std::string& home) { return home + "/imports"; }
-
 // Oldest first: names begin with the time.
 absl::StatusOr<std::vector<v1::ImportedWeights>> AllImports(const std::string& home) {
   std::vector<v1::ImportedWeights> imports;
-  const std::string folder = FolderOf(home);
+  const std::string folder = ImportsFolder(home);
   if (!Exists(folder)) return imports;  // nothing was ever imported
   DDP_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   for (const std::string& name : names) {
-    if (name.rfind(kTemporary, 0) == 0) continue;
-    const std::string path = absl::StrCat(folder, "/", name, "/model.safetensors");
+    if (name.rfind(kImportTemporary, 0) == 0) continue;
+    const std::string path = absl::StrCat(folder, "/", name, "/", kImportedFile);
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) continue;  // deleted meanwhile
     v1::ImportedWeights& weights = imports.emplace_back();
@@ -62,11 +57,13 @@ absl::StatusOr<std::string> FindImport(const std::string& home, const std::strin
 
 }  // namespace
 
+std::string ImportsFolder(const std::string& home) { return home + "/imports"; }
+
 absl::StatusOr<v1::ListImportsResponse> ListImports(JobManager& manager, const std::string& home) {
   DDP_ASSIGN_OR_RETURN(std::vector<v1::ImportedWeights> all, AllImports(home));
   v1::ListImportsResponse response;
   for (v1::ImportedWeights& weights : all) {
-    for (const std::string& id : manager.JobsThatStartFrom(absl::StrCat(FolderOf(home), "/", weights.id()))) {
+    for (const std::string& id : manager.JobsThatStartFrom(absl::StrCat(ImportsFolder(home), "/", weights.id()))) {
       weights.add_job_ids(id);
     }
     *response.add_imports() = std::move(weights);
@@ -77,14 +74,14 @@ absl::StatusOr<v1::ListImportsResponse> ListImports(JobManager& manager, const s
 absl::StatusOr<v1::DeleteImportResponse> DeleteImport(JobManager& manager, const std::string& home,
                                                       const std::string& name) {
   DDP_ASSIGN_OR_RETURN(const std::string id, FindImport(home, name));
-  const std::string folder = absl::StrCat(FolderOf(home), "/", id);
+  const std::string folder = absl::StrCat(ImportsFolder(home), "/", id);
   if (const std::vector<std::string> jobs = manager.JobsThatStartFrom(folder); !jobs.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot delete the imported weights ", id, ": ", jobs.size() == 1 ? "job " : "the jobs ",
         absl::StrJoin(jobs, ", "), " may still start from them; cancel ", jobs.size() == 1 ? "it" : "them", " first"));
   }
   // Gone at once under its name; what a crash leaves of it is removed by the next start.
-  const std::string going = absl::StrCat(FolderOf(home), "/", kTemporary, id);
+  const std::string going = absl::StrCat(ImportsFolder(home), "/", kImportTemporary, id);
   if (rename(folder.c_str(), going.c_str()) != 0) {
     return ErrnoStatus(errno, absl::StrCat("cannot rename ", folder, " to ", going));
   }
@@ -95,11 +92,11 @@ absl::StatusOr<v1::DeleteImportResponse> DeleteImport(JobManager& manager, const
 }
 
 void RemoveUnfinishedImports(const std::string& home) {
-  const absl::StatusOr<std::vector<std::string>> names = ListFolder(FolderOf(home));
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(ImportsFolder(home));
   if (!names.ok()) return;  // nothing was ever imported
   for (const std::string& name : *names) {
-    if (name.rfind(kTemporary, 0) != 0) continue;
-    const absl::Status status = RemoveTree(absl::StrCat(FolderOf(home), "/", name));
+    if (name.rfind(kImportTemporary, 0) != 0) continue;
+    const absl::Status status = RemoveTree(absl::StrCat(ImportsFolder(home), "/", name));
     if (!status.ok()) LogWarning(std::string(status.message()));
   }
 }

@@ -11,6 +11,12 @@
 
 namespace ddp {
 
+// An import is a folder there, with its id as its name, and this file in it.
+std::string ImportsFolder(const std::string& home);
+inline constexpr char kImportedFile[] = "model.safetensors";
+// Begins the names of uploads that are not complete, and of imports that are being removed.
+inline constexpr char kImportTemporary[] = ".tmp-";
+
 // Oldest first, with the jobs that use them.
 absl::StatusOr<v1::ListImportsResponse> ListImports(JobManager& manager, const std::string& home);
 

@@ -13,6 +13,7 @@
 #include "common/ids.h"
 #include "common/logging.h"
 #include "common/status_macros.h"
+#include "server/api/imports.h"
 #include "spec/excerpt.h"
 
 namespace ddp {
@@ -21,8 +22,6 @@ namespace {
 
 // What running jobs must still be able to write.
 constexpr uint64_t kReserve = uint64_t{64} << 20;
-
-std::string FolderOf(const std::string& home) { return home + "/imports"; }
 
 // The upload and what becomes of it lie side by side for a while.
 absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
@@ -49,7 +48,7 @@ absl::StatusOr<std::unique_ptr<WeightsImport>> WeightsImport::Begin(const std::s
     return absl::ResourceExhaustedError(
         absl::StrCat("a file of ", header.bytes(), " bytes; at most ", kLargestImport, " are taken"));
   }
-  const std::string folder = FolderOf(home);
+  const std::string folder = ImportsFolder(home);
   DDP_RETURN_IF_ERROR(MakeFolders(folder));
   DDP_RETURN_IF_ERROR(CheckRoom(folder, static_cast<uint64_t>(header.bytes())));
   std::unique_ptr<WeightsImport> import(new WeightsImport(folder, MakeJobId(absl::Now(), RandomBits())));
@@ -63,6 +62,8 @@ absl::StatusOr<std::unique_ptr<WeightsImport>> WeightsImport::Begin(const std::s
 WeightsImport::~WeightsImport() {
   if (const absl::Status status = RemoveTree(temporary()); !status.ok()) LogWarning(std::string(status.message()));
 }
+
+std::string WeightsImport::temporary() const { return absl::StrCat(folder_, "/", kImportTemporary, id_); }
 
 absl::Status WeightsImport::Append(std::string_view piece) {
   received_ += static_cast<int64_t>(piece.size());
@@ -82,7 +83,7 @@ absl::StatusOr<v1::ImportCheckpointResponse> WeightsImport::Finish(CheckpointToo
   }
   upload_ = UniqueFd();
   const std::string upload = temporary() + "/upload";
-  DDP_ASSIGN_OR_RETURN(const UniqueFd out, MakeFile(temporary() + "/model.safetensors"));
+  DDP_ASSIGN_OR_RETURN(const UniqueFd out, MakeFile(absl::StrCat(temporary(), "/", kImportedFile)));
   const absl::StatusOr<v1::WeightsHeader> header = tool.Import(upload, out.get());
   if (!header.ok()) {
     // The client knows its file by another name.
@@ -98,7 +99,7 @@ absl::StatusOr<v1::ImportCheckpointResponse> WeightsImport::Finish(CheckpointToo
   DDP_RETURN_IF_ERROR(FsyncFolder(folder_));
   v1::ImportCheckpointResponse response;
   response.set_id(id_);
-  response.set_path(target + "/model.safetensors");
+  response.set_path(absl::StrCat(target, "/", kImportedFile));
   response.set_bytes(header->bytes());
   response.set_xxh3_128(header->xxh3_128());
   response.set_tensors(header->tensors());

@@ -30,7 +30,7 @@ class WeightsImport {
 
  private:
   WeightsImport(std::string folder, std::string id) : folder_(std::move(folder)), id_(std::move(id)) {}
-  std::string temporary() const { return folder_ + "/.tmp-" + id_; }
+  std::string temporary() const;
 
   const std::string folder_;
   const std::string id_;

@@ -21,13 +21,11 @@ absl::Status MayResume(const v1::Job& job) {
                                                     "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
 }
 
-// However the path is spelled, and through whatever links.
-bool IsBelow(const std::string& path, const std::string& folder) {
+// However the path is spelled, and through whatever links; `outer` is canonical.
+bool IsBelow(const std::string& path, const std::filesystem::path& outer) {
   if (path.empty()) return false;
   std::error_code error;
   const std::filesystem::path inner = std::filesystem::weakly_canonical(path, error);
-  if (error) return false;
-  const std::filesystem::path outer = std::filesystem::weakly_canonical(folder, error);
   return !error && std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
@@ -124,12 +122,15 @@ absl::StatusOr<v1::Job> JobManager::Resume(const v1::ResumeJobRequest& request,
 }
 
 std::vector<std::string> JobManager::JobsThatStartFrom(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path outer = std::filesystem::weakly_canonical(folder, error);
+  if (error) return {};
   std::lock_guard lock(mutex_);
   std::vector<std::string> ids;
   for (const auto& [id, entry] : jobs_) {
     const v1::JobState state = entry.record.job.state();
     if (IsEnded(state) && state != v1::JOB_STATE_PAUSED) continue;
-    if (IsBelow(entry.record.init_path, folder)) ids.push_back(id);
+    if (IsBelow(entry.record.init_path, outer)) ids.push_back(id);
   }
   return ids;
 }
