@@ -64,7 +64,7 @@ int Check() {
 std::optional<int> Standalone(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "--standalone") return std::nullopt;
   KeepFreedMemory();
-  return ddp::RunStandalone(arguments);
+  return ddp::RunStandalone({arguments.begin() + 1, arguments.end()});
 }
 
 }  // namespace

@@ -131,7 +131,10 @@ class SplitMaker {
       if (spec_.label_kind == LabelKind::kNumber) split.numbers.push_back(raw.numbers[i]);
       if (spec_.label_kind == LabelKind::kClass) {
         const int64_t number = class_of[static_cast<size_t>(raw.labels[i])];
-        if (number < 0) return UnknownClass(field, raw.label_names[static_cast<size_t>(raw.labels[i])]);
+        if (number < 0) {
+          const std::string& label = raw.label_names[static_cast<size_t>(raw.labels[i])];
+          return FieldError(field, UnknownClassText(label, data_.class_names.size()));
+        }
         split.classes.push_back(number);
       }
       if (split.size() % kStopCheckEvery == 0 && should_stop_ && should_stop_()) return StoppedError();
@@ -151,10 +154,6 @@ class SplitMaker {
     } else {
       split->features.insert(split->features.end(), raw.features.begin() + at, raw.features.begin() + at + d);
     }
-  }
-
-  absl::Status UnknownClass(std::string_view field, const std::string& label) const {
-    return FieldError(field, UnknownClassText(label, data_.class_names.size()));
   }
 
   const DataSpec& spec_;

@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "worker/models/chunked_cross_entropy.h"
 #include "worker/models/convolution.h"
 #include "worker/models/dropout.h"

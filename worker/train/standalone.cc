@@ -32,11 +32,11 @@ int Train(const StandaloneOptions& options) {
 }  // namespace
 
 std::optional<int> RunStandalone(const std::vector<std::string>& arguments) {
-  const bool has_out = arguments.size() == 4 && arguments[2] == "--out" && !arguments[3].empty();
-  if (arguments.empty() || arguments[0] != "--standalone" || !(arguments.size() == 2 || has_out)) return std::nullopt;
+  const bool has_out = arguments.size() == 3 && arguments[1] == "--out" && !arguments[2].empty();
+  if (arguments.size() != 1 && !has_out) return std::nullopt;
   StandaloneOptions options;
-  options.spec_file = arguments[1];
-  if (has_out) options.out = arguments[3];
+  options.spec_file = arguments[0];
+  if (has_out) options.out = arguments[2];
   options.has_gpus = at::hasCUDA();
   return Train(options);
 }

@@ -8,7 +8,7 @@
 
 namespace ddp {
 
-// `arguments`: of the program, without its name. The process's exit code; unset: they are none that this understands.
+// `arguments`: SPEC.json [--out FOLDER]. The process's exit code; unset: they are others.
 std::optional<int> RunStandalone(const std::vector<std::string>& arguments);
 
 }  // namespace ddp

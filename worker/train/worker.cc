@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/_foreach_zero.h>
-
 #include <malloc.h>
 
 #include <cstdio>
@@ -127,8 +126,8 @@ class Attempt {
         [this] { return link_.stop_requested(); }, config_.token_cache);
     if (!data.ok() && absl::IsCancelled(data.status())) return;  // Run asks all ranks next
     data_ = OrNoRetry(std::move(data));
-    malloc_trim(
-        0);  // what was read is larger than what is kept, and this process gives nothing back by itself (main.cc)
+    // What was read is larger than what is kept, and this process gives nothing back by itself (main.cc).
+    malloc_trim(0);
     if (resumed_ && info_.data_fingerprint != data_.fingerprint) {
       throw NoRetryError(absl::StrCat("training.data.source: the data has changed since the checkpoint: fingerprint ",
                                       info_.data_fingerprint, " then, ", data_.fingerprint,
