@@ -63,9 +63,7 @@ def main():
         for name, steps in STEPS.items():
             workload = known[name]
             steps = 3 if quick else steps
-            flags = (*common.STEPS_ONLY, *workload.ours, "--batch-size", workload.batch, "--max-steps", steps)
-            ours = watch(lambda: daemon.train(*flags),
-                         b"/ddp-worker\0", f"--attempt-dir\0{daemon.home}".encode())
+            ours = watch(lambda: workload.train(daemon, steps), b"/ddp-worker\0", f"--attempt-dir\0{daemon.home}".encode())
             data = folder / workload.data if workload.data else None
             plain = watch(lambda: common.torchrun(workload.kind, workload.batch, steps - 1, data), b"plain_ddp.py\0", b"plain_ddp.py\0")
             print(f"{name:<18}{ours[0]:>10.0f} {plain[0]:>10.0f} {ours[0] / plain[0]:>6.2f} {ours[1]:>10.0f} {plain[1]:>10.0f} "

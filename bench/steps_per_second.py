@@ -25,6 +25,10 @@ class Workload:
     data: str = ""  # for plain_ddp.py, in the temporary folder
     bf16: bool = False  # ddpd and tuned; plain stays as it is
 
+    def train(self, daemon, steps):
+        """The id of ddpd's job, after that many steps."""
+        return daemon.train(*common.STEPS_ONLY, *self.ours, "--batch-size", self.batch, "--max-steps", steps)
+
 
 # The objective of DESIGN's figures, and the default one, whose vocabulary of 16,384 logits is half of its arithmetic.
 EMBEDDING = ("--mode", "pretrain", "--objective", "embedding")
@@ -49,8 +53,7 @@ def workloads(folder):
 
 def ours(daemon, workload, steps):
     """(steps per second by the times of the steps after the warm-up, losses of all steps)"""
-    job = daemon.train(*common.STEPS_ONLY, *workload.ours, "--batch-size", workload.batch, "--max-steps", steps + workload.warm_up)
-    losses = daemon.losses(job)
+    losses = daemon.losses(workload.train(daemon, steps + workload.warm_up))
     times = [time for time, _ in losses][workload.warm_up - 1 :]
     return (len(times) - 1) / (times[-1] - times[0]), [loss for _, loss in losses]
 

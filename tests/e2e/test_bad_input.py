@@ -85,11 +85,7 @@ def idx(path, array):
     path.write_bytes(bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape) + array.tobytes())
 
 
-def save_npy(path, array):
-    np.save(path, array)
-
-
-@pytest.mark.parametrize("ending,save", [("npy", save_npy), ("idx", idx)])
+@pytest.mark.parametrize("ending,save", [("npy", np.save), ("idx", idx)])
 def test_validation_arrays_without_samples(daemon, tmp_path, ending, save):
     files = {name: tmp_path / f"{name}.{ending}" for name in ("x", "y", "none", "no_labels")}
     save(files["x"], np.arange(40, dtype=np.uint8).reshape(10, 4))
