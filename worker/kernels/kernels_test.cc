@@ -12,6 +12,7 @@
 #include "worker/kernels/attention.h"
 #include "worker/kernels/cross_entropy.h"
 #include "worker/kernels/dropout_loops.h"
+#include "worker/kernels/stream_copy.h"
 
 namespace ddp {
 namespace {
@@ -301,6 +302,21 @@ TEST_P(KernelsTest, AttentionOfBfloat16) {
   for (size_t i = 0; i < gradient.size(); ++i) {
     ASSERT_NEAR(ToFloat(gradient[i]), right.gradient[i], std::abs(right.gradient[i]) / 256 + 1e-4) << i;
   }
+}
+
+// All of it and nothing beside it, wherever it begins.
+TEST_P(KernelsTest, StreamCopyOfAnyPlaceAndSize) {
+  std::vector<unsigned char> from(1000);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(1 + i % 251);
+  for (const size_t begin : {0, 1, 63, 64, 65}) {
+    for (const size_t bytes : {0, 1, 15, 64, 127, 128, 700}) {
+      std::vector<unsigned char> to(1000), right(1000);
+      for (size_t i = 0; i < bytes; ++i) right[begin + i] = from[3 + i];
+      StreamCopy(from.data() + 3, to.data() + begin, bytes);
+      ASSERT_EQ(to, right) << begin << " " << bytes;
+    }
+  }
+  StreamCopy(nullptr, nullptr, 0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/formats/safetensors.h"
+#include "worker/kernels/stream_copy.h"
 #include "worker/train/tensor_file.h"
 
 namespace ddp {
@@ -30,7 +31,12 @@ void CopyToHost(const NamedTensors& tensors, HostTensors* host) {
     host->names.push_back(name);
     at::Tensor& copy = host->copies[i];
     if (!copy.defined()) copy = at::empty_like(tensor.detach(), at::kCPU);
-    copy.copy_(tensor.detach());
+    if (tensor.is_cpu() && tensor.is_non_overlapping_and_dense() && copy.strides() == tensor.strides() &&
+        copy.dtype() == tensor.dtype()) {
+      StreamCopy(tensor.const_data_ptr(), copy.mutable_data_ptr(), tensor.nbytes());
+    } else {
+      copy.copy_(tensor.detach());
+    }
   }
 }
 
