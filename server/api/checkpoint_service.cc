@@ -43,6 +43,11 @@ class ImportReactor final : public grpc::ServerReadReactor<v1::ImportCheckpointR
   }
 
   void OnReadDone(bool ok) override {
+    {
+      // After the thread that handled the message before: gRPC's own order is invisible for sanitizers.
+      std::lock_guard lock(mutex_);
+      if (finished_) return;
+    }
     api_.executor.Post([self = self_, ok] { ok ? self->Take() : self->Complete(); });
   }
 

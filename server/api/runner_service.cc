@@ -62,6 +62,11 @@ class AttachReactor final : public Reactor {
       End(grpc::Status::OK);
       return;
     }
+    {
+      // After the thread that handled the message before: gRPC's own order is invisible for sanitizers.
+      std::lock_guard lock(mutex_);
+      if (finished_) return;
+    }
     api_.executor.Post([self = self_] { self->Handle(); });
   }
 
