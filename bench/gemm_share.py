@@ -44,13 +44,14 @@ def gemm_rate(_):
 
 
 def main():
-    steps = 3 if common.quick_asked() else 12
+    quick = common.quick_asked()
+    steps = 3 if quick else 12
     texts = plain_data.wordnet_ids()
     with concurrent.futures.ProcessPoolExecutor(common.RANKS) as pool:
         limit = sum(pool.map(gemm_rate, range(common.RANKS)))
     print(f"torch.mm, {common.RANKS} cores: {limit / 1e9:.0f} GFLOP/s")
     with common.Ddpd() as daemon, tempfile.TemporaryDirectory() as folder:
-        known = workloads(pathlib.Path(folder))
+        known = workloads(pathlib.Path(folder), quick)
         for name in ("text-encoder", "text-encoder mlm"):
             workload = known[name]
             flops = flops_of_a_sample(texts, mlm=name.endswith("mlm")) * workload.batch

@@ -58,7 +58,7 @@ def main():
     with common.Ddpd() as daemon, tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         common.write_numbers(folder, 140000)
-        known = workloads(folder)
+        known = workloads(folder, quick)
         print(f"{'MB of a rank':<18}{'ddpd peak':>10} {'plain peak':>10} {'ratio':>6} {'ddpd PSS':>10} {'plain PSS':>10} {'ratio':>6}")
         for name, steps in STEPS.items():
             workload = known[name]

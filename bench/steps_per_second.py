@@ -1,6 +1,6 @@
 """Optimizer steps per second: ddpd, torchrun + DistributedDataParallel, and the same script tuned by hand with ddpd's tricks.
 
-steps_per_second.py [WORKLOAD ...] [--quick]    (default: all; --quick: three steps each, to see that everything runs)
+steps_per_second.py [WORKLOAD ...] [--quick]    (default: all; --quick: three small steps each, to see that everything runs)
 
 The three sides take turns, and of each side its best round counts: a third program can only take time away. The last column is the
 loss of one and the same step on each side: they learn alike.
@@ -9,7 +9,7 @@ loss of one and the same step on each side: they learn alike.
 import argparse
 import pathlib
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import common
 
@@ -36,8 +36,9 @@ MLM = ("--mode", "pretrain", "--objective", "mlm")
 IMAGES = ("--mode", "finetune", "--data", "fashion-mnist")
 
 
-def workloads(folder):
-    return {
+def workloads(folder, quick=False):
+    """By name; quick: of small batches."""
+    known = {
         "mlp small": Workload("mlp-small", 128, 3, 20, (1000, 800, 800), ("--model-option", "hidden=256,256", *common.numbers(folder)), "."),
         "mlp large": Workload("mlp-large", 512, 3, 10, (150, 150, 150), ("--model-option", "hidden=1024,1024", *common.numbers(folder)), "."),
         "text-encoder": Workload("text-encoder", 4096, 2, 1, (12, 3, 6), EMBEDDING),
@@ -49,6 +50,7 @@ def workloads(folder):
         "gpt small": Workload("gpt", 16, 2, 1, (8, 4, 4), ("--mode", "pretrain", "--model", "gpt", "--data", folder / "tokens.bin"),
                               "tokens.bin"),
     }
+    return {name: replace(one, batch=min(one.batch, 64)) for name, one in known.items()} if quick else known
 
 
 def ours(daemon, workload, steps):
@@ -86,7 +88,7 @@ def main():
         # So many that no epoch ends while the clock runs: ddpd would save a checkpoint, and the script none.
         common.write_numbers(folder, 140000)
         common.write_tokens(folder / "tokens.bin", 1 << 20)
-        known = workloads(folder)
+        known = workloads(folder, args.quick)
         if unknown := set(args.workloads) - set(known):
             parser.error(f"no workload {', '.join(sorted(unknown))}; known: {', '.join(known)}")
         print(f"steps/s, {common.RANKS} ranks, batch is global")
