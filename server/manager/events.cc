@@ -123,7 +123,7 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
       entry.progress_stored_at = parts_.clock.Monotonic();
       batch.SetProgress(id, report.progress());
     }
-    Changed(entry);
+    ProgressChanged(entry);
   }
   batch.Acknowledge(id, attempt.number(), event.seq() - 1, event.seq());
   {
