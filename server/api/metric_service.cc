@@ -77,7 +77,7 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
   grpc::ServerWriteReactor<v1::StreamMetricsResponse>* Stream(grpc::CallbackServerContext* context,
                                                               const v1::StreamMetricsRequest* request) override {
     using Source = absl::StatusOr<std::unique_ptr<MetricSubscription>>;
-    return new StreamReactor<MetricSubscription, v1::StreamMetricsResponse>(
+    return StreamReactor<MetricSubscription, v1::StreamMetricsResponse>::Start(
         api_, context,
         [this, id = request->job_id(), after = request->after_seq()](std::function<void()> wake) -> Source {
           const absl::StatusOr<v1::Job> job = api_.manager.Get(id);
