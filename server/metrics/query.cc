@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,13 +12,11 @@
 #include "common/status_macros.h"
 #include "server/metrics/buckets.h"
 #include "server/metrics/merged_view.h"
+#include "server/metrics/raw_columns.h"
 #include "server/metrics/x_axis.h"
 
 namespace ddp {
 namespace {
-
-using PointsBySeries = std::map<std::string, std::vector<Point>>;
-constexpr size_t kPageBytes = size_t{4} << 20;
 
 absl::Status Validate(const v1::QueryMetricsRequest& request) {
   const auto wrong = [](std::string_view field, int64_t value, std::string_view want) {
@@ -45,32 +42,31 @@ absl::Status Validate(const v1::QueryMetricsRequest& request) {
 }
 
 struct JobPoints {
-  PointsBySeries series;
+  MergedView::Series series;
   uint64_t seq = 0;       // the newest batch that is contained
-  double start_time = 0;  // of the earliest point, over all series and attempts
+  double start_time = 0;  // of the earliest point, over all series and attempts; only when it was asked for
 };
 
-// attempt 0: the merged view.
-absl::StatusOr<JobPoints> ReadPoints(Reader& reader, const std::string& job_id, int32_t attempt) {
-  MergedView view;
+// attempt 0: the merged view. wanted: series; empty: all.
+absl::StatusOr<JobPoints> ReadPoints(Reader& reader, const std::string& job_id, int32_t attempt,
+                                     std::set<std::string, std::less<>> wanted, bool with_start_time) {
+  MergedView view(std::move(wanted));
   JobPoints points;
   points.start_time = std::numeric_limits<double>::infinity();
-  v1::MetricBatch batch;
-  while (true) {
-    DDP_ASSIGN_OR_RETURN(const std::vector<MetricChunk> page,
-                         reader.Chunks(job_id, points.seq, std::numeric_limits<uint64_t>::max(), kPageBytes));
-    if (page.empty()) break;
-    points.seq = page.back().seq;
-    for (const MetricChunk& chunk : page) {
-      if (!batch.ParseFromString(chunk.batch)) {
-        return absl::DataLossError(absl::StrCat("job ", job_id, ": metric chunk ", chunk.seq, " is unreadable"));
-      }
-      for (const v1::MetricColumn& column : batch.columns()) {
-        for (const double time : column.time()) points.start_time = std::min(points.start_time, time);
-      }
-      if (attempt == 0 || chunk.attempt == attempt) view.Add(chunk.attempt, chunk.start_step, batch);
+  const auto take = [&](const ChunkView& chunk) {
+    points.seq = chunk.seq;
+    bool readable = true;
+    if (with_start_time) {
+      readable = ReadColumns(chunk.batch, [&](const RawColumn& column) {
+        points.start_time = EarliestTime(column, points.start_time);
+        return true;
+      });
     }
-  }
+    if (attempt == 0 || chunk.attempt == attempt) readable &= view.Add(chunk.attempt, chunk.start_step, chunk.batch);
+    if (readable) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("job ", job_id, ": metric chunk ", chunk.seq, " is unreadable"));
+  };
+  DDP_RETURN_IF_ERROR(reader.ForEachChunk(job_id, take));
   points.series = std::move(view).Take();
   return points;
 }
@@ -103,13 +99,13 @@ void FillColumn(const std::string& series, absl::Span<const Point> points, v1::M
 absl::StatusOr<v1::QueryMetricsResponse> QueryMetrics(Reader& reader, const v1::QueryMetricsRequest& request,
                                                       double steps_per_epoch) {
   DDP_RETURN_IF_ERROR(Validate(request));
-  DDP_ASSIGN_OR_RETURN(JobPoints job, ReadPoints(reader, request.job_id(), request.attempt()));
+  DDP_ASSIGN_OR_RETURN(JobPoints job, ReadPoints(reader, request.job_id(), request.attempt(),
+                                                 {request.series().begin(), request.series().end()},
+                                                 request.x_axis() == v1::X_AXIS_RELATIVE_TIME));
   DDP_ASSIGN_OR_RETURN(const XAxis axis, XAxis::Make(request.x_axis(), steps_per_epoch, job.start_time));
-  const std::set<std::string> wanted(request.series().begin(), request.series().end());
   v1::QueryMetricsResponse response;
   response.set_seq(job.seq);
   for (auto& [series, points] : job.series) {
-    if (!wanted.empty() && wanted.count(series) == 0) continue;
     const absl::Span<const Point> range = Range(request, axis, points);
     if (request.max_buckets() == 0) {
       FillColumn(series, range, *response.add_columns());
@@ -123,7 +119,7 @@ absl::StatusOr<v1::QueryMetricsResponse> QueryMetrics(Reader& reader, const v1::
 }
 
 absl::StatusOr<v1::ListSeriesResponse> ListSeries(Reader& reader, const std::string& job_id) {
-  DDP_ASSIGN_OR_RETURN(const JobPoints job, ReadPoints(reader, job_id, 0));
+  DDP_ASSIGN_OR_RETURN(const JobPoints job, ReadPoints(reader, job_id, 0, {}, false));
   v1::ListSeriesResponse response;
   for (const auto& [series, points] : job.series) *response.add_series() = Summarize(series, points);
   DDP_ASSIGN_OR_RETURN(const std::vector<SeriesExtent> histograms, reader.HistogramExtents(job_id));

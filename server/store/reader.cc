@@ -17,15 +17,18 @@ int64_t Limit(uint64_t seq) { return seq > INT64_MAX ? INT64_MAX : static_cast<i
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reader>> Reader::Make(Database database) {
-  std::unique_ptr<Reader> reader(new Reader(std::move(database)));
+absl::StatusOr<std::unique_ptr<Reader>> Reader::Make(Database database, Database scans) {
+  std::unique_ptr<Reader> reader(new Reader(std::move(database), std::move(scans)));
   DDP_RETURN_IF_ERROR(reader->Prepare());
   return reader;
 }
 
 absl::Status Reader::Prepare() {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(mutex_, scan_mutex_);
   DDP_RETURN_IF_ERROR(database_.Execute("PRAGMA query_only=ON"));
+  DDP_RETURN_IF_ERROR(scans_.Execute("PRAGMA query_only=ON"));
+  DDP_ASSIGN_OR_RETURN(all_chunks_, scans_.Prepare("SELECT seq, attempt, start_step, batch FROM metric_chunks WHERE "
+                                                   "job_id=?1 ORDER BY seq"));
   DDP_ASSIGN_OR_RETURN(jobs_, database_.Prepare("SELECT * FROM jobs ORDER BY id"));
   DDP_ASSIGN_OR_RETURN(attempts_, database_.Prepare("SELECT attempt, secret, acked_seq FROM attempts WHERE job_id=?1 "
                                                     "ORDER BY number"));
@@ -136,6 +139,18 @@ absl::StatusOr<std::vector<MetricChunk>> Reader::Chunks(const std::string& job_i
     bytes += chunk.batch.size();
   }
   return chunks;
+}
+
+absl::Status Reader::ForEachChunk(const std::string& job_id, absl::FunctionRef<absl::Status(const ChunkView&)> take) {
+  std::lock_guard lock(scan_mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { all_chunks_.Reset(); });
+  all_chunks_.BindText(1, job_id);
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, all_chunks_.Step());
+    if (!row) return absl::OkStatus();
+    DDP_RETURN_IF_ERROR(take({static_cast<uint64_t>(all_chunks_.Int(0)), static_cast<int32_t>(all_chunks_.Int(1)),
+                              all_chunks_.Int(2), all_chunks_.Bytes(3)}));
+  }
 }
 
 absl::StatusOr<uint64_t> Reader::LastChunk(const std::string& job_id) {

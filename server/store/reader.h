@@ -1,4 +1,4 @@
-// Reads what has been committed, on a connection of its own, so that readers and the writer do not wait for each other.
+// Reads what has been committed, on connections of its own, so that readers and the writer do not wait for each other.
 #ifndef DDP_SERVER_STORE_READER_H_
 #define DDP_SERVER_STORE_READER_H_
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "ddp/v1/job.pb.h"
 #include "server/store/records.h"
@@ -18,10 +19,11 @@
 
 namespace ddp {
 
-// Thread-safe: one call at a time inside.
+// Thread-safe: one call at a time inside, and beside it one ForEachChunk.
 class Reader {
  public:
-  static absl::StatusOr<std::unique_ptr<Reader>> Make(Database database);
+  // scans: a second connection, for what takes long.
+  static absl::StatusOr<std::unique_ptr<Reader>> Make(Database database, Database scans);
 
   // All jobs with their attempts, oldest id first.
   absl::StatusOr<std::vector<JobRecord>> Jobs();
@@ -30,6 +32,8 @@ class Reader {
   // Chunks with after < seq <= up_to, in order; stops early once about max_bytes have been read (at least one chunk).
   absl::StatusOr<std::vector<MetricChunk>> Chunks(const std::string& job_id, uint64_t after, uint64_t up_to,
                                                   size_t max_bytes);
+  // All chunks of a job, in order, as they are at one moment. `take` must not call the reader; its error ends it.
+  absl::Status ForEachChunk(const std::string& job_id, absl::FunctionRef<absl::Status(const ChunkView&)> take);
   // 0: none.
   absl::StatusOr<uint64_t> LastChunk(const std::string& job_id);
   // Names of all series that a job has histograms of, sorted.
@@ -45,7 +49,7 @@ class Reader {
                                                          const HistogramKey& key);
 
  private:
-  explicit Reader(Database database) : database_(std::move(database)) {}
+  Reader(Database database, Database scans) : database_(std::move(database)), scans_(std::move(scans)) {}
   absl::Status Prepare();
   absl::Status ReadAttempts(JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -60,6 +64,10 @@ class Reader {
   Statement histogram_extents_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_keys_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_ ABSL_GUARDED_BY(mutex_);
+
+  std::mutex scan_mutex_;
+  Database scans_ ABSL_GUARDED_BY(scan_mutex_);
+  Statement all_chunks_ ABSL_GUARDED_BY(scan_mutex_);
 };
 
 }  // namespace ddp

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ddp/v1/job.pb.h"
@@ -31,6 +32,14 @@ struct MetricChunk {
   int32_t attempt = 0;
   int64_t start_step = 0;  // of that attempt
   std::string batch;       // a serialized v1::MetricBatch
+};
+
+// The same, while it is being read.
+struct ChunkView {
+  uint64_t seq = 0;
+  int32_t attempt = 0;
+  int64_t start_step = 0;
+  std::string_view batch;
 };
 
 // Histograms of one runner event.
