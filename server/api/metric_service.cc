@@ -8,6 +8,7 @@
 #include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
 #include "server/metrics/subscription.h"
+#include "server/metrics/texts.h"
 #include "server/metrics/x_axis.h"
 
 namespace ddp {
@@ -34,6 +35,16 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
       v1::QueryMetricsRequest complete = *request;
       complete.set_job_id(job->id());
       return QueryMetrics(api_.reader, complete, StepsPerEpoch(*job));
+    });
+  }
+  grpc::ServerUnaryReactor* Texts(grpc::CallbackServerContext* context, const v1::QueryTextsRequest* request,
+                                  v1::QueryTextsResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::QueryTextsResponse> {
+      const absl::StatusOr<v1::Job> job = api_.manager.Get(request->job_id());
+      if (!job.ok()) return job.status();
+      v1::QueryTextsRequest complete = *request;
+      complete.set_job_id(job->id());
+      return QueryTexts(api_.reader, complete);
     });
   }
   grpc::ServerUnaryReactor* QueryJobs(grpc::CallbackServerContext* context, const v1::QueryJobsRequest* request,

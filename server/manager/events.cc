@@ -113,6 +113,9 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
       batch.AddHistograms(
           id, {attempt.number(), attempt.start_step(), {metrics.histograms().begin(), metrics.histograms().end()}});
     }
+    if (!metrics.texts().empty()) {
+      batch.AddTexts(id, {attempt.number(), attempt.start_step(), {metrics.texts().begin(), metrics.texts().end()}});
+    }
     if (!metrics.columns().empty()) {
       points = parts_.hub.Stage(id, attempt.number(), attempt.start_step(), metrics, batch);
     }

@@ -122,14 +122,19 @@ absl::StatusOr<v1::ListSeriesResponse> ListSeries(Reader& reader, const std::str
   DDP_ASSIGN_OR_RETURN(const JobPoints job, ReadPoints(reader, job_id, 0, {}, false));
   v1::ListSeriesResponse response;
   for (const auto& [series, points] : job.series) *response.add_series() = Summarize(series, points);
+  const auto add = [&response](const std::vector<SeriesExtent>& extents, v1::PointType type) {
+    for (const SeriesExtent& extent : extents) {
+      v1::SeriesSummary& summary = *response.add_series();
+      summary.set_series(extent.series);
+      summary.set_count(extent.steps);
+      summary.set_last_step(extent.last_step);
+      summary.set_type(type);
+    }
+  };
   DDP_ASSIGN_OR_RETURN(const std::vector<SeriesExtent> histograms, reader.HistogramExtents(job_id));
-  for (const SeriesExtent& extent : histograms) {
-    v1::SeriesSummary& summary = *response.add_series();
-    summary.set_series(extent.series);
-    summary.set_count(extent.steps);
-    summary.set_last_step(extent.last_step);
-    summary.set_type(v1::POINT_TYPE_HISTOGRAM);
-  }
+  add(histograms, v1::POINT_TYPE_HISTOGRAM);
+  DDP_ASSIGN_OR_RETURN(const std::vector<SeriesExtent> texts, reader.TextExtents(job_id));
+  add(texts, v1::POINT_TYPE_TEXT);
   return response;
 }
 

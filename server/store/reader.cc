@@ -44,11 +44,21 @@ absl::Status Reader::Prepare() {
       database_.Prepare("WITH RECURSIVE names(name) AS (SELECT min(series) FROM histograms WHERE job_id=?1 UNION ALL "
                         "SELECT (SELECT min(series) FROM histograms WHERE job_id=?1 AND series>names.name) FROM names "
                         "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"));
+  const auto extents = [this](const std::string& table) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return database_.Prepare(
+        absl::StrCat("SELECT series, count(DISTINCT step), max(step) FROM ", table,
+                     " AS all_rows WHERE job_id=?1 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS "
+                     "later WHERE later.job_id=?1 AND later.attempt>all_rows.attempt AND "
+                     "later.start_step<all_rows.step) GROUP BY series"));
+  };
+  DDP_ASSIGN_OR_RETURN(histogram_extents_, extents("histograms"));
+  DDP_ASSIGN_OR_RETURN(text_extents_, extents("texts"));
+  // With max(), the other column is of the row that has it.
   DDP_ASSIGN_OR_RETURN(
-      histogram_extents_,
-      database_.Prepare("SELECT series, count(DISTINCT step), max(step) FROM histograms AS h WHERE job_id=?1 AND NOT "
-                        "EXISTS(SELECT 1 FROM metric_attempts AS later WHERE later.job_id=?1 AND "
-                        "later.attempt>h.attempt AND later.start_step<h.step) GROUP BY series"));
+      texts_, database_.Prepare("SELECT step, text, max(attempt) FROM texts AS t WHERE job_id=?1 AND series=?2 AND "
+                                "step>=?3 AND step<=?4 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS later WHERE "
+                                "later.job_id=?1 AND later.attempt>t.attempt AND later.start_step<t.step) GROUP BY "
+                                "step ORDER BY step"));
   DDP_ASSIGN_OR_RETURN(
       histogram_keys_,
       database_.Prepare("SELECT step, attempt FROM histograms AS h WHERE job_id=?1 AND series=?2 AND step>=?3 AND "
@@ -173,15 +183,43 @@ absl::StatusOr<std::vector<std::string>> Reader::HistogramSeries(const std::stri
   }
 }
 
-absl::StatusOr<std::vector<SeriesExtent>> Reader::HistogramExtents(const std::string& job_id) {
-  std::lock_guard lock(mutex_);
-  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { histogram_extents_.Reset(); });
-  histogram_extents_.BindText(1, job_id);
+absl::StatusOr<std::vector<SeriesExtent>> Reader::Extents(Statement& statement, const std::string& job_id) {
+  auto reset = absl::MakeCleanup([&statement] { statement.Reset(); });
+  statement.BindText(1, job_id);
   std::vector<SeriesExtent> extents;
   while (true) {
-    DDP_ASSIGN_OR_RETURN(const bool row, histogram_extents_.Step());
+    DDP_ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) return extents;
-    extents.push_back({std::string(histogram_extents_.Bytes(0)), histogram_extents_.Int(1), histogram_extents_.Int(2)});
+    extents.push_back({std::string(statement.Bytes(0)), statement.Int(1), statement.Int(2)});
+  }
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::HistogramExtents(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  return Extents(histogram_extents_, job_id);
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::TextExtents(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  return Extents(text_extents_, job_id);
+}
+
+absl::Status Reader::ForEachText(const std::string& job_id, const std::string& series, int64_t first, int64_t last,
+                                 absl::FunctionRef<absl::Status(v1::Text)> take) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { texts_.Reset(); });
+  texts_.BindText(1, job_id);
+  texts_.BindText(2, series);
+  texts_.BindInt(3, first);
+  texts_.BindInt(4, last);
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, texts_.Step());
+    if (!row) return absl::OkStatus();
+    v1::Text text;
+    DDP_RETURN_IF_ERROR(Parse(texts_.Bytes(1), text, "text"));
+    text.set_series(series);
+    text.set_step(texts_.Int(0));
+    DDP_RETURN_IF_ERROR(take(std::move(text)));
   }
 }
 

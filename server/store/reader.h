@@ -47,8 +47,15 @@ class Reader {
   // Unset: it has been deleted meanwhile.
   absl::StatusOr<std::optional<v1::Histogram>> Histogram(const std::string& job_id, const std::string& series,
                                                          const HistogramKey& key);
+  // By series.
+  absl::StatusOr<std::vector<SeriesExtent>> TextExtents(const std::string& job_id);
+  // Of one series and first <= step <= last, by step, in the merged view as above; of the attempts that have logged at
+  // one step, the latest. `take` must not call the reader; its error ends it.
+  absl::Status ForEachText(const std::string& job_id, const std::string& series, int64_t first, int64_t last,
+                           absl::FunctionRef<absl::Status(v1::Text)> take);
 
  private:
+  static absl::StatusOr<std::vector<SeriesExtent>> Extents(Statement& statement, const std::string& job_id);
   Reader(Database database, Database scans) : database_(std::move(database)), scans_(std::move(scans)) {}
   absl::Status Prepare();
   absl::Status ReadAttempts(JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -64,6 +71,8 @@ class Reader {
   Statement histogram_extents_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_keys_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_ ABSL_GUARDED_BY(mutex_);
+  Statement text_extents_ ABSL_GUARDED_BY(mutex_);
+  Statement texts_ ABSL_GUARDED_BY(mutex_);
 
   std::mutex scan_mutex_;
   Database scans_ ABSL_GUARDED_BY(scan_mutex_);

@@ -49,7 +49,16 @@ struct HistogramBatch {
   std::vector<v1::Histogram> histograms;
 };
 
-// What a job has of one series of histograms, without what later attempts have superseded.
+// Texts of one runner event.
+struct TextBatch {
+  int32_t attempt = 0;
+  int64_t start_step = 0;  // of that attempt
+  std::vector<v1::Text> texts;
+};
+// Longer ones are cut, between two characters.
+inline constexpr size_t kLongestText = size_t{64} << 10;
+
+// What a job has of one series of histograms or texts, without what later attempts have superseded.
 struct SeriesExtent {
   std::string series;
   int64_t steps = 0;
