@@ -2,10 +2,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/logging.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
+#include "server/api/upload_reactor.h"
 #include "server/metrics/histograms.h"
+#include "server/metrics/import.h"
 #include "server/metrics/query.h"
 #include "server/metrics/subscription.h"
 #include "server/metrics/texts.h"
@@ -14,6 +17,32 @@
 namespace ddp {
 
 namespace {
+
+class ImportSink {
+ public:
+  explicit ImportSink(JobManager& manager) : manager_(manager) {}
+
+  absl::Status Take(const v1::ImportMetricsRequest& message) { return import_.Take(message); }
+  absl::StatusOr<v1::ImportMetricsResponse> Finish() {
+    if (const absl::Status status = import_.Finish(); !status.ok()) return status;
+    absl::StatusOr<JobManager::ImportedJob> job = manager_.Import(import_);
+    if (!job.ok()) return job.status();
+    job_ = *std::move(job);
+    v1::ImportMetricsResponse response = import_.counts();
+    response.set_job_id(job_.id);
+    return response;
+  }
+  void Undo() {
+    if (!job_.made) return;
+    const absl::Status status = manager_.Delete(job_.id);
+    if (!status.ok()) LogWarning(absl::StrCat("an import that broke off stays: ", std::string(status.message())));
+  }
+
+ private:
+  JobManager& manager_;
+  MetricsImport import_;
+  JobManager::ImportedJob job_;
+};
 
 class MetricServiceImpl final : public v1::MetricService::CallbackService {
  public:
@@ -95,6 +124,12 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
           if (!job.ok()) return job.status();
           return api_.hub.Subscribe(job->id(), after, std::move(wake));
         });
+  }
+
+  grpc::ServerReadReactor<v1::ImportMetricsRequest>* Import(grpc::CallbackServerContext* context,
+                                                            v1::ImportMetricsResponse* response) override {
+    return UploadReactor<ImportSink, v1::ImportMetricsRequest, v1::ImportMetricsResponse>::Start(
+        api_, context, response, std::make_unique<ImportSink>(api_.manager));
   }
 
  private:

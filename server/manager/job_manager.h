@@ -31,6 +31,7 @@ namespace ddp {
 
 class JobSubscription;
 class JobsSubscription;
+class MetricsImport;
 
 // Too many jobs would make every list and every start slow before anybody notices why.
 inline constexpr int kMaxWaitingJobs = 1000;
@@ -68,6 +69,13 @@ class JobManager {
   ~JobManager();
 
   SubmitResult Submit(const v1::SubmitJobRequest& request);
+  // Makes a job that has ended out of points that are complete, or finds it again by the request_id (made: false).
+  // AlreadyExists: the request_id was used with something else.
+  struct ImportedJob {
+    std::string id;
+    bool made = false;
+  };
+  absl::StatusOr<ImportedJob> Import(const MetricsImport& import);
   // An id or a unique prefix. NotFound, InvalidArgument.
   absl::StatusOr<v1::Job> Get(const std::string& id);
   absl::StatusOr<v1::ListJobsResponse> List(const v1::ListJobsRequest& request);

@@ -17,6 +17,10 @@ namespace ddp {
 namespace {
 
 absl::Status MayResume(const v1::Job& job) {
+  if (job.spec().has_imported()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot resume job ", job.id(), ": it was imported, so there is nothing to train"));
+  }
   if (Next(job.state(), JobTrigger::kResumeRequested)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("cannot resume job ", job.id(), ": it is ", StateName(job.state()),
                                                     "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
