@@ -122,3 +122,15 @@ def google_benchmark(program, *args):
     if done.returncode != 0:
         sys.exit(done.stderr)
     return {benchmark["name"]: benchmark for benchmark in json.loads(done.stdout)["benchmarks"]}
+
+
+def metrics_live(*args):
+    """Runs bench_metrics_live; its figures by name."""
+    path = ROOT / "build/release/bench-bin/bench_metrics_live"
+    if not path.exists():
+        sys.exit(f"{path} is missing: scripts/build release bench_metrics_live")
+    done = subprocess.run([path, *map(str, args)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    pairs = [line.split() for line in done.stdout.splitlines()]
+    return {pair[0]: float(pair[1]) for pair in pairs if len(pair) == 2}

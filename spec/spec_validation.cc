@@ -23,21 +23,31 @@ class Validator {
   explicit Validator(const MachineFacts& machine) : machine_(machine) {}
 
   std::vector<v1::FieldViolation> Check(const v1::JobSpec& spec) {
-    CheckText("name", spec.name(), 200);
-    if (spec.tags_size() > 32) Refuse("tags", absl::StrCat("at most 32, got ", spec.tags_size()));
-    CheckTexts("tags", spec.tags(), 64);
+    CheckLabels(spec);
     Between("priority", spec.priority(), -1000, 1000);
     Between("max_restarts", spec.max_restarts(), 0, 1000);
     CheckResources(spec.resources());
     if (spec.has_training()) {
       CheckTraining(spec.training());
+    } else if (spec.has_imported()) {
+      Refuse("imported", "such jobs are made of points that were measured elsewhere; submit needs training");
     } else {
       Refuse("training", "not given: say at least --mode pretrain or --mode finetune");
     }
     return std::move(violations_);
   }
 
+  std::vector<v1::FieldViolation> CheckOnlyLabels(const v1::JobSpec& spec) {
+    CheckLabels(spec);
+    return std::move(violations_);
+  }
+
  private:
+  void CheckLabels(const v1::JobSpec& spec) {
+    CheckText("name", spec.name(), 200);
+    if (spec.tags_size() > 32) Refuse("tags", absl::StrCat("at most 32, got ", spec.tags_size()));
+    CheckTexts("tags", spec.tags(), 64);
+  }
   void Refuse(const std::string& field, const std::string& text) {
     v1::FieldViolation& violation = violations_.emplace_back();
     violation.set_field(field);
@@ -287,6 +297,10 @@ class Validator {
 
 std::vector<v1::FieldViolation> Validate(const v1::JobSpec& spec, const MachineFacts& machine) {
   return Validator(machine).Check(spec);
+}
+
+std::vector<v1::FieldViolation> ValidateLabels(const v1::JobSpec& spec) {
+  return Validator(MachineFacts()).CheckOnlyLabels(spec);
 }
 
 }  // namespace ddp

@@ -13,6 +13,9 @@ namespace ddp {
 // defaults. Data, model options and parents are the worker's to check (SpecChecker).
 std::vector<v1::FieldViolation> Validate(const v1::JobSpec& spec, const MachineFacts& machine);
 
+// Only the name and the tags.
+std::vector<v1::FieldViolation> ValidateLabels(const v1::JobSpec& spec);
+
 }  // namespace ddp
 
 #endif  // DDP_SPEC_SPEC_VALIDATION_H_

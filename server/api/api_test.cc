@@ -199,6 +199,69 @@ TEST_F(ApiTest, HistogramsOverTheWire) {
   runner->Finish();
 }
 
+TEST_F(ApiTest, ImportedMetrics) {
+  const auto stub = v1::MetricService::NewStub(channel_);
+  v1::ImportMetricsRequest header;
+  header.mutable_header()->set_source("runs/old");
+  v1::ImportMetricsRequest batch;
+  v1::MetricColumn& column = *batch.mutable_batch()->add_columns();
+  column.set_series("loss");
+  for (int step = 1; step <= 3; ++step) {
+    column.add_step(step);
+    column.add_time(step);
+    column.add_value(step);
+  }
+  const auto jobs = [this] {
+    v1::ListJobsResponse list;
+    EXPECT_TRUE(jobs_->List(Context().get(), {}, &list).ok());
+    return list.jobs_size();
+  };
+  v1::ImportMetricsResponse response;
+  {
+    // A client that goes away leaves nothing.
+    const auto context = Context();
+    const auto stream = stub->Import(context.get(), &response);
+    ASSERT_TRUE(stream->Write(header) && stream->Write(batch));
+    context->TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  {
+    const auto context = Context();
+    const auto stream = stub->Import(context.get(), &response);
+    stream->Write(batch);
+    const grpc::Status status = stream->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("message 1"));
+  }
+  {
+    const auto context = Context("wrong");
+    EXPECT_EQ(stub->Import(context.get(), &response)->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  EXPECT_EQ(jobs(), 0);
+  const auto context = Context();
+  const auto stream = stub->Import(context.get(), &response);
+  ASSERT_TRUE(stream->Write(header) && stream->Write(batch) && stream->Write(batch) && stream->WritesDone());
+  const grpc::Status status = stream->Finish();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.points(), 6);
+  EXPECT_EQ(jobs(), 1);
+  v1::QueryJobsRequest query;
+  query.add_job_ids(response.job_id());
+  query.mutable_query()->set_max_buckets(2);
+  v1::QueryJobsResponse curves;
+  ASSERT_TRUE(stub->QueryJobs(Context().get(), query, &curves).ok());
+  EXPECT_EQ(curves.jobs(0).buckets(0).buckets(1).last_step(), 3);
+  v1::ListJobsSeriesRequest list;
+  list.add_job_ids(response.job_id());
+  list.add_job_ids(response.job_id());
+  v1::ListJobsSeriesResponse series;
+  ASSERT_TRUE(stub->ListJobsSeries(Context().get(), list, &series).ok());
+  ASSERT_EQ(series.jobs_size(), 2);
+  EXPECT_EQ(series.jobs(1).series(0).count(), 6);
+  list.add_job_ids("0zzzzzzzzzzz");
+  EXPECT_EQ(stub->ListJobsSeries(Context().get(), list, &series).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(ApiTest, AWatcherThatLeavesIsForgotten) {
   const std::string id = Submit();
   for (int i = 0; i < 50; ++i) {

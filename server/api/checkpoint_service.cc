@@ -1,5 +1,6 @@
 #include <memory>
-#include <mutex>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_folders.h"
@@ -8,6 +9,7 @@
 #include "server/api/imports.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
+#include "server/api/upload_reactor.h"
 #include "server/api/weights_export.h"
 #include "server/api/weights_import.h"
 
@@ -15,95 +17,32 @@ namespace ddp {
 
 namespace {
 
-// Takes one piece at a time, handles it on the executor, asks for the next. What has come is removed with it unless all
-// of it came. It lives until gRPC is done with it and no piece is being handled.
-class ImportReactor final : public grpc::ServerReadReactor<v1::ImportCheckpointRequest> {
+// What has come is removed with it unless all of it came.
+class ImportSink {
  public:
-  static grpc::ServerReadReactor<v1::ImportCheckpointRequest>* Start(ApiContext& api, CheckpointTool& tool,
-                                                                     grpc::CallbackServerContext* context,
-                                                                     v1::ImportCheckpointResponse* response) {
-    auto reactor = std::make_shared<ImportReactor>(api, tool, response);
-    reactor->self_ = reactor;
-    if (grpc::Status status = Authorize(*context, api.token); !status.ok()) {
-      reactor->End(status);
-    } else {
-      reactor->StartRead(&reactor->incoming_);
-    }
-    return reactor.get();
-  }
-  ImportReactor(ApiContext& api, CheckpointTool& tool, v1::ImportCheckpointResponse* response)
-      : api_(api), tool_(tool), response_(response) {}
+  ImportSink(std::string home, CheckpointTool& tool) : home_(std::move(home)), tool_(tool) {}
 
- private:
-  void End(const grpc::Status& status) {
-    std::lock_guard lock(mutex_);
-    if (finished_) return;
-    finished_ = true;
-    Finish(status);
-  }
-
-  void OnReadDone(bool ok) override {
-    {
-      // After the thread that handled the message before: gRPC's own order is invisible for sanitizers.
-      std::lock_guard lock(mutex_);
-      if (finished_) return;
-    }
-    api_.executor.Post([self = self_, ok] { ok ? self->Take() : self->Complete(); });
-  }
-
-  void Take() {
-    const absl::Status status = Handle();
-    if (!status.ok()) {
-      End(ToGrpc(status));
-      return;
-    }
-    std::lock_guard lock(mutex_);
-    if (!finished_) StartRead(&incoming_);
-  }
-
-  absl::Status Handle() {
-    if (incoming_.has_header() == (import_ != nullptr)) {
+  absl::Status Take(const v1::ImportCheckpointRequest& message) {
+    if (message.has_header() == (import_ != nullptr)) {
       return absl::InvalidArgumentError("a header must come first, and then only pieces");
     }
-    if (import_ != nullptr) return import_->Append(incoming_.piece());
-    absl::StatusOr<std::unique_ptr<WeightsImport>> import = WeightsImport::Begin(api_.home, incoming_.header());
+    if (import_ != nullptr) return import_->Append(message.piece());
+    absl::StatusOr<std::unique_ptr<WeightsImport>> import = WeightsImport::Begin(home_, message.header());
     if (!import.ok()) return import.status();
     import_ = *std::move(import);
     return absl::OkStatus();
   }
-
-  // The client has sent everything, or has gone.
-  void Complete() {
-    {
-      std::lock_guard lock(mutex_);
-      if (finished_) return;
-    }
-    if (import_ == nullptr) {
-      End({grpc::StatusCode::INVALID_ARGUMENT, "nothing was sent"});
-      return;
-    }
-    const absl::StatusOr<v1::ImportCheckpointResponse> result = import_->Finish(tool_);
-    std::lock_guard lock(mutex_);
-    if (finished_) return;  // the client has gone meanwhile; gRPC may have freed the response
-    finished_ = true;
-    if (result.ok()) *response_ = *result;
-    Finish(result.ok() ? grpc::Status::OK : ToGrpc(result.status()));
+  absl::StatusOr<v1::ImportCheckpointResponse> Finish() {
+    if (import_ == nullptr) return absl::InvalidArgumentError("nothing was sent");
+    return import_->Finish(tool_);
   }
+  // All bytes that were announced had come: it is listed like others.
+  void Undo() {}
 
-  void OnCancel() override { End(grpc::Status::CANCELLED); }
-  void OnDone() override {
-    // Removing files may block.
-    api_.executor.Post([self = std::move(self_)] {});
-  }
-
-  ApiContext& api_;
+ private:
+  const std::string home_;
   CheckpointTool& tool_;
-  v1::ImportCheckpointResponse* const response_;
-  std::shared_ptr<ImportReactor> self_;
-  v1::ImportCheckpointRequest incoming_;
   std::unique_ptr<WeightsImport> import_;
-  std::mutex mutex_;
-  bool finished_ = false;
 };
 
 class CheckpointServiceImpl final : public v1::CheckpointService::CallbackService {
@@ -127,14 +66,15 @@ class CheckpointServiceImpl final : public v1::CheckpointService::CallbackServic
   }
   grpc::ServerWriteReactor<v1::ExportCheckpointResponse>* Export(grpc::CallbackServerContext* context,
                                                                  const v1::ExportCheckpointRequest* request) override {
-    return new StreamReactor<WeightsExport, v1::ExportCheckpointResponse>(
+    return StreamReactor<WeightsExport, v1::ExportCheckpointResponse>::Start(
         api_, context, [this, request = *request](const std::function<void()>&) {
           return WeightsExport::Make(api_.manager, tool_, api_.home, request);
         });
   }
   grpc::ServerReadReactor<v1::ImportCheckpointRequest>* Import(grpc::CallbackServerContext* context,
                                                                v1::ImportCheckpointResponse* response) override {
-    return ImportReactor::Start(api_, tool_, context, response);
+    return UploadReactor<ImportSink, v1::ImportCheckpointRequest, v1::ImportCheckpointResponse>::Start(
+        api_, context, response, std::make_unique<ImportSink>(api_.home, tool_));
   }
   grpc::ServerUnaryReactor* ListImports(grpc::CallbackServerContext* context, const v1::ListImportsRequest*,
                                         v1::ListImportsResponse* response) override {

@@ -1,13 +1,48 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/logging.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
+#include "server/api/upload_reactor.h"
 #include "server/metrics/histograms.h"
+#include "server/metrics/import.h"
 #include "server/metrics/query.h"
 #include "server/metrics/subscription.h"
+#include "server/metrics/texts.h"
+#include "server/metrics/x_axis.h"
 
 namespace ddp {
 
 namespace {
+
+class ImportSink {
+ public:
+  explicit ImportSink(JobManager& manager) : manager_(manager) {}
+
+  absl::Status Take(const v1::ImportMetricsRequest& message) { return import_.Take(message); }
+  absl::StatusOr<v1::ImportMetricsResponse> Finish() {
+    if (const absl::Status status = import_.Finish(); !status.ok()) return status;
+    absl::StatusOr<JobManager::ImportedJob> job = manager_.Import(import_);
+    if (!job.ok()) return job.status();
+    job_ = *std::move(job);
+    v1::ImportMetricsResponse response = import_.counts();
+    response.set_job_id(job_.id);
+    return response;
+  }
+  void Undo() {
+    if (!job_.made) return;
+    const absl::Status status = manager_.Delete(job_.id);
+    if (!status.ok()) LogWarning(absl::StrCat("an import that broke off stays: ", std::string(status.message())));
+  }
+
+ private:
+  JobManager& manager_;
+  MetricsImport import_;
+  JobManager::ImportedJob job_;
+};
 
 class MetricServiceImpl final : public v1::MetricService::CallbackService {
  public:
@@ -28,7 +63,45 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
       if (!job.ok()) return job.status();
       v1::QueryMetricsRequest complete = *request;
       complete.set_job_id(job->id());
-      return QueryMetrics(api_.reader, complete);
+      return QueryMetrics(api_.reader, complete, StepsPerEpoch(*job));
+    });
+  }
+  grpc::ServerUnaryReactor* Texts(grpc::CallbackServerContext* context, const v1::QueryTextsRequest* request,
+                                  v1::QueryTextsResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::QueryTextsResponse> {
+      const absl::StatusOr<v1::Job> job = api_.manager.Get(request->job_id());
+      if (!job.ok()) return job.status();
+      v1::QueryTextsRequest complete = *request;
+      complete.set_job_id(job->id());
+      return QueryTexts(api_.reader, complete);
+    });
+  }
+  grpc::ServerUnaryReactor* QueryJobs(grpc::CallbackServerContext* context, const v1::QueryJobsRequest* request,
+                                      v1::QueryJobsResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::QueryJobsResponse> {
+      if (const absl::Status status = ValidateQueryJobs(*request); !status.ok()) return status;
+      const absl::StatusOr<std::vector<v1::Job>> jobs = Jobs(request->job_ids());
+      if (!jobs.ok()) return jobs.status();
+      return ddp::QueryJobs(api_.reader, *jobs, request->query());
+    });
+  }
+  grpc::ServerUnaryReactor* ListJobsSeries(grpc::CallbackServerContext* context,
+                                           const v1::ListJobsSeriesRequest* request,
+                                           v1::ListJobsSeriesResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::ListJobsSeriesResponse> {
+      if (request->job_ids_size() > kMaxListedJobs) {
+        return absl::InvalidArgumentError(absl::StrCat("job_ids has ", request->job_ids_size(), " entries; at most ",
+                                                       kMaxListedJobs, " are allowed"));
+      }
+      const absl::StatusOr<std::vector<v1::Job>> jobs = Jobs(request->job_ids());
+      if (!jobs.ok()) return jobs.status();
+      v1::ListJobsSeriesResponse all;
+      for (const v1::Job& job : *jobs) {
+        absl::StatusOr<v1::ListSeriesResponse> one = ddp::ListSeries(api_.reader, job.id());
+        if (!one.ok()) return one.status();
+        *all.add_jobs() = *std::move(one);
+      }
+      return all;
     });
   }
   grpc::ServerUnaryReactor* Histograms(grpc::CallbackServerContext* context, const v1::QueryHistogramsRequest* request,
@@ -44,7 +117,7 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
   grpc::ServerWriteReactor<v1::StreamMetricsResponse>* Stream(grpc::CallbackServerContext* context,
                                                               const v1::StreamMetricsRequest* request) override {
     using Source = absl::StatusOr<std::unique_ptr<MetricSubscription>>;
-    return new StreamReactor<MetricSubscription, v1::StreamMetricsResponse>(
+    return StreamReactor<MetricSubscription, v1::StreamMetricsResponse>::Start(
         api_, context,
         [this, id = request->job_id(), after = request->after_seq()](std::function<void()> wake) -> Source {
           const absl::StatusOr<v1::Job> job = api_.manager.Get(id);
@@ -53,7 +126,23 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
         });
   }
 
+  grpc::ServerReadReactor<v1::ImportMetricsRequest>* Import(grpc::CallbackServerContext* context,
+                                                            v1::ImportMetricsResponse* response) override {
+    return UploadReactor<ImportSink, v1::ImportMetricsRequest, v1::ImportMetricsResponse>::Start(
+        api_, context, response, std::make_unique<ImportSink>(api_.manager));
+  }
+
  private:
+  absl::StatusOr<std::vector<v1::Job>> Jobs(const google::protobuf::RepeatedPtrField<std::string>& ids) {
+    std::vector<v1::Job> jobs;
+    for (const std::string& id : ids) {
+      absl::StatusOr<v1::Job> job = api_.manager.Get(id);
+      if (!job.ok()) return job.status();
+      jobs.push_back(*std::move(job));
+    }
+    return jobs;
+  }
+
   ApiContext& api_;
 };
 

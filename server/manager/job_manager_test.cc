@@ -270,6 +270,16 @@ TEST(JobManagerTest, FencedRunners) {
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Attach(hello, session)));
 }
 
+TEST(JobManagerTest, WhatAnAttemptSaysWhenItBeginsStays) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent begun = Rig::Event(1);
+  (*begun.mutable_from_rank()->mutable_event()->mutable_begun()->mutable_facts())["steps_per_epoch"] = "29";
+  Play(rig, id, {begun});
+  rig.Restart();
+  EXPECT_EQ(rig.Job(id).attempts(0).facts().at("steps_per_epoch"), "29");
+}
+
 TEST(JobManagerTest, EventsSentAgainCountOnce) {
   Rig rig;
   const std::string id = rig.Submit();
@@ -304,6 +314,7 @@ TEST(JobManagerTest, HistogramsAreStoredOnceAndBesideThePoints) {
   v1::RunnerEvent both = Rig::Loss(3, 2);
   *both.mutable_from_rank()->mutable_event()->mutable_metrics()->add_histograms() =
       Rig::Histogram(3, 2, -2).from_rank().event().metrics().histograms(0);
+  both.mutable_from_rank()->mutable_event()->mutable_metrics()->add_texts()->set_series("sample");
   Play(rig, id, {Rig::FirstStep(1), Rig::Histogram(2, 1, -1), both});
   rig.Restart();
   const auto session = std::make_shared<FakeSession>();
@@ -311,12 +322,16 @@ TEST(JobManagerTest, HistogramsAreStoredOnceAndBesideThePoints) {
   ASSERT_TRUE(rig.store->CommitAndWait(WriteBatch()).ok());
   EXPECT_EQ(session->acked(), 4u);
   EXPECT_THAT(Histograms(rig, id), ElementsAre(Pair(1, -1.0), Pair(2, -2.0), Pair(3, -3.0)));
-  // The stream of points has one batch, without the histogram.
+  // The stream of points has one batch, without the histogram and the text.
   EXPECT_EQ(*rig.store->reader().LastChunk(id), 1u);
   v1::MetricBatch stored;
   ASSERT_TRUE(stored.ParseFromString(rig.store->reader().Chunks(id, 0, 9, 1)->at(0).batch));
   EXPECT_EQ(stored.columns_size(), 1);
   EXPECT_EQ(stored.histograms_size(), 0);
+  EXPECT_EQ(stored.texts_size(), 0);
+  const auto extents = rig.store->reader().TextExtents(id);
+  ASSERT_EQ(extents->size(), 1u);
+  EXPECT_EQ(extents->at(0).series, "sample");
 }
 
 TEST(JobManagerTest, AResumedAttemptReplacesTheHistogramsAfterItsStart) {

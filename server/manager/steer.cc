@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "server/manager/job_manager.h"
 #include "server/manager/watch.h"
+#include "server/manager/watch_all.h"
 #include "spec/spec_validation.h"
 
 namespace ddp {
@@ -16,6 +17,10 @@ namespace ddp {
 namespace {
 
 absl::Status MayResume(const v1::Job& job) {
+  if (job.spec().has_imported()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot resume job ", job.id(), ": it was imported, so there is nothing to train"));
+  }
   if (Next(job.state(), JobTrigger::kResumeRequested)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("cannot resume job ", job.id(), ": it is ", StateName(job.state()),
                                                     "; only CANCELLED, FAILED and PAUSED jobs can be resumed"));
@@ -154,6 +159,7 @@ absl::Status JobManager::Delete(const std::string& id) {
   DDP_RETURN_IF_ERROR(parts_.store.CommitAndWait(std::move(batch)));
   for (JobSubscription* watcher : found->second.watchers) watcher->Wake();
   jobs_.erase(found);
+  Tell(job_id);
   const absl::Status removed = RemoveTree(JobFolder(job_id));
   if (!removed.ok()) LogWarning(absl::StrCat("job ", job_id, " is deleted, but: ", std::string(removed.message())));
   return absl::OkStatus();

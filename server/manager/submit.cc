@@ -63,6 +63,10 @@ absl::Status JobManager::ResolveParent(v1::JobSpec& spec, std::string* parent_id
                         absl::StrCat("training.init_from: ", std::string(parent.status().message())));
   }
   const v1::Job& job = (*parent)->second.record.job;
+  if (job.spec().has_imported()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("training.init_from: job ", job.id(), " was imported and has no checkpoints; name another job"));
+  }
   const std::string folder = CheckpointFolderOf(job.id());
   if (const std::optional<CheckpointFolder> checkpoint = FindCheckpoint(folder, from->step)) {
     *init_path = checkpoint->path;

@@ -32,7 +32,7 @@ MetricHub::Batch MetricHub::Stage(const std::string& job_id, int32_t attempt, in
     std::lock_guard lock(mutex_);
     batch->set_seq(++channels_.at(job_id)->staged);
   }
-  if (metrics.histograms().empty()) {
+  if (metrics.histograms().empty() && metrics.texts().empty()) {
     writes.AddChunk(job_id, {batch->seq(), attempt, start_step, metrics.SerializeAsString()});
   } else {
     v1::MetricBatch points;

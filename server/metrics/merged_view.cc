@@ -3,23 +3,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/metrics/raw_columns.h"
+
 namespace ddp {
 
-void MergedView::Add(int32_t attempt, int64_t start_step, const v1::MetricBatch& batch) {
+bool MergedView::Add(int32_t attempt, int64_t start_step, std::string_view batch) {
   if (attempt != attempt_) {
     attempt_ = attempt;
     for (auto& [name, points] : series_) {
       std::erase_if(points, [start_step](const Point& point) { return point.step > start_step; });
     }
   }
-  for (const v1::MetricColumn& column : batch.columns()) {
-    std::vector<Point>& points = series_[column.series()];
-    const int count = std::min({column.step_size(), column.time_size(), column.value_size()});
-    for (int i = 0; i < count; ++i) points.push_back({column.step(i), column.time(i), column.value(i)});
-  }
+  return ReadColumns(batch, [this](const RawColumn& column) {
+    if (!wanted_.empty() && !wanted_.contains(column.series)) return true;
+    auto found = series_.find(column.series);
+    if (found == series_.end()) found = series_.emplace(column.series, std::vector<Point>()).first;
+    return AppendPoints(column, found->second);
+  });
 }
 
-std::map<std::string, std::vector<Point>> MergedView::Take() && {
+MergedView::Series MergedView::Take() && {
   const auto earlier = [](const Point& a, const Point& b) { return a.step < b.step; };
   for (auto& [name, points] : series_) {
     if (!std::is_sorted(points.begin(), points.end(), earlier)) {

@@ -3,8 +3,12 @@
 #define DDP_SERVER_METRICS_MERGED_VIEW_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ddp/v1/metric.pb.h"
@@ -22,13 +26,19 @@ struct Point {
 // earlier attempts with a step above that attempt's start step is superseded, in all series. Not thread-safe.
 class MergedView {
  public:
-  void Add(int32_t attempt, int64_t start_step, const v1::MetricBatch& batch);
+  using Series = std::map<std::string, std::vector<Point>, std::less<>>;
+
+  // wanted: series to take; empty: all.
+  explicit MergedView(std::set<std::string, std::less<>> wanted = {}) : wanted_(std::move(wanted)) {}
+  // batch: a serialized MetricBatch. False: it is unreadable.
+  bool Add(int32_t attempt, int64_t start_step, std::string_view batch);
   // By series; each sorted by step, equal steps in the order of arrival. Ends the life of the view.
-  std::map<std::string, std::vector<Point>> Take() &&;
+  Series Take() &&;
 
  private:
+  const std::set<std::string, std::less<>> wanted_;
   int32_t attempt_ = 0;
-  std::map<std::string, std::vector<Point>> series_;
+  Series series_;
 };
 
 }  // namespace ddp

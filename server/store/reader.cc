@@ -17,15 +17,18 @@ int64_t Limit(uint64_t seq) { return seq > INT64_MAX ? INT64_MAX : static_cast<i
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reader>> Reader::Make(Database database) {
-  std::unique_ptr<Reader> reader(new Reader(std::move(database)));
+absl::StatusOr<std::unique_ptr<Reader>> Reader::Make(Database database, Database scans) {
+  std::unique_ptr<Reader> reader(new Reader(std::move(database), std::move(scans)));
   DDP_RETURN_IF_ERROR(reader->Prepare());
   return reader;
 }
 
 absl::Status Reader::Prepare() {
-  std::lock_guard lock(mutex_);
+  std::scoped_lock lock(mutex_, scan_mutex_);
   DDP_RETURN_IF_ERROR(database_.Execute("PRAGMA query_only=ON"));
+  DDP_RETURN_IF_ERROR(scans_.Execute("PRAGMA query_only=ON"));
+  DDP_ASSIGN_OR_RETURN(all_chunks_, scans_.Prepare("SELECT seq, attempt, start_step, batch FROM metric_chunks WHERE "
+                                                   "job_id=?1 ORDER BY seq"));
   DDP_ASSIGN_OR_RETURN(jobs_, database_.Prepare("SELECT * FROM jobs ORDER BY id"));
   DDP_ASSIGN_OR_RETURN(attempts_, database_.Prepare("SELECT attempt, secret, acked_seq FROM attempts WHERE job_id=?1 "
                                                     "ORDER BY number"));
@@ -41,6 +44,21 @@ absl::Status Reader::Prepare() {
       database_.Prepare("WITH RECURSIVE names(name) AS (SELECT min(series) FROM histograms WHERE job_id=?1 UNION ALL "
                         "SELECT (SELECT min(series) FROM histograms WHERE job_id=?1 AND series>names.name) FROM names "
                         "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"));
+  const auto extents = [this](const std::string& table) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return database_.Prepare(
+        absl::StrCat("SELECT series, count(DISTINCT step), max(step) FROM ", table,
+                     " AS all_rows WHERE job_id=?1 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS "
+                     "later WHERE later.job_id=?1 AND later.attempt>all_rows.attempt AND "
+                     "later.start_step<all_rows.step) GROUP BY series"));
+  };
+  DDP_ASSIGN_OR_RETURN(histogram_extents_, extents("histograms"));
+  DDP_ASSIGN_OR_RETURN(text_extents_, extents("texts"));
+  // With max(), the other column is of the row that has it.
+  DDP_ASSIGN_OR_RETURN(
+      texts_, database_.Prepare("SELECT step, text, max(attempt) FROM texts AS t WHERE job_id=?1 AND series=?2 AND "
+                                "step>=?3 AND step<=?4 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS later WHERE "
+                                "later.job_id=?1 AND later.attempt>t.attempt AND later.start_step<t.step) GROUP BY "
+                                "step ORDER BY step"));
   DDP_ASSIGN_OR_RETURN(
       histogram_keys_,
       database_.Prepare("SELECT step, attempt FROM histograms AS h WHERE job_id=?1 AND series=?2 AND step>=?3 AND "
@@ -133,6 +151,18 @@ absl::StatusOr<std::vector<MetricChunk>> Reader::Chunks(const std::string& job_i
   return chunks;
 }
 
+absl::Status Reader::ForEachChunk(const std::string& job_id, absl::FunctionRef<absl::Status(const ChunkView&)> take) {
+  std::lock_guard lock(scan_mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { all_chunks_.Reset(); });
+  all_chunks_.BindText(1, job_id);
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, all_chunks_.Step());
+    if (!row) return absl::OkStatus();
+    DDP_RETURN_IF_ERROR(take({static_cast<uint64_t>(all_chunks_.Int(0)), static_cast<int32_t>(all_chunks_.Int(1)),
+                              all_chunks_.Int(2), all_chunks_.Bytes(3)}));
+  }
+}
+
 absl::StatusOr<uint64_t> Reader::LastChunk(const std::string& job_id) {
   std::lock_guard lock(mutex_);
   auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { last_chunk_.Reset(); });
@@ -150,6 +180,46 @@ absl::StatusOr<std::vector<std::string>> Reader::HistogramSeries(const std::stri
     DDP_ASSIGN_OR_RETURN(const bool row, histogram_series_.Step());
     if (!row) return names;
     names.emplace_back(histogram_series_.Bytes(0));
+  }
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::Extents(Statement& statement, const std::string& job_id) {
+  auto reset = absl::MakeCleanup([&statement] { statement.Reset(); });
+  statement.BindText(1, job_id);
+  std::vector<SeriesExtent> extents;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return extents;
+    extents.push_back({std::string(statement.Bytes(0)), statement.Int(1), statement.Int(2)});
+  }
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::HistogramExtents(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  return Extents(histogram_extents_, job_id);
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::TextExtents(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  return Extents(text_extents_, job_id);
+}
+
+absl::Status Reader::ForEachText(const std::string& job_id, const std::string& series, int64_t first, int64_t last,
+                                 absl::FunctionRef<absl::Status(v1::Text)> take) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { texts_.Reset(); });
+  texts_.BindText(1, job_id);
+  texts_.BindText(2, series);
+  texts_.BindInt(3, first);
+  texts_.BindInt(4, last);
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, texts_.Step());
+    if (!row) return absl::OkStatus();
+    v1::Text text;
+    DDP_RETURN_IF_ERROR(Parse(texts_.Bytes(1), text, "text"));
+    text.set_series(series);
+    text.set_step(texts_.Int(0));
+    DDP_RETURN_IF_ERROR(take(std::move(text)));
   }
 }
 

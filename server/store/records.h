@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ddp/v1/job.pb.h"
@@ -33,11 +34,35 @@ struct MetricChunk {
   std::string batch;       // a serialized v1::MetricBatch
 };
 
+// The same, while it is being read.
+struct ChunkView {
+  uint64_t seq = 0;
+  int32_t attempt = 0;
+  int64_t start_step = 0;
+  std::string_view batch;
+};
+
 // Histograms of one runner event.
 struct HistogramBatch {
   int32_t attempt = 0;
   int64_t start_step = 0;  // of that attempt
   std::vector<v1::Histogram> histograms;
+};
+
+// Texts of one runner event.
+struct TextBatch {
+  int32_t attempt = 0;
+  int64_t start_step = 0;  // of that attempt
+  std::vector<v1::Text> texts;
+};
+// Longer ones are cut, between two characters.
+inline constexpr size_t kLongestText = size_t{64} << 10;
+
+// What a job has of one series of histograms or texts, without what later attempts have superseded.
+struct SeriesExtent {
+  std::string series;
+  int64_t steps = 0;
+  int64_t last_step = 0;
 };
 
 // Where one histogram lies.

@@ -78,6 +78,17 @@ CREATE TABLE histograms(
   PRIMARY KEY(job_id, series, step, attempt)
 ) WITHOUT ROWID;
 )sql",
+    // Texts, in the same way.
+    R"sql(
+CREATE TABLE texts(
+  job_id TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  series TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  text BLOB NOT NULL,
+  PRIMARY KEY(job_id, series, step, attempt)
+) WITHOUT ROWID;
+)sql",
 };
 
 absl::StatusOr<int64_t> UserVersion(Database& database) {

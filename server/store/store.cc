@@ -12,7 +12,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& path) {
   DDP_RETURN_IF_ERROR(MigrateSchema(write_side));
   DDP_ASSIGN_OR_RETURN(std::unique_ptr<Writer> writer, Writer::Make(std::move(write_side)));
   DDP_ASSIGN_OR_RETURN(Database read_side, Database::Open(path));
-  DDP_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Make(std::move(read_side)));
+  DDP_ASSIGN_OR_RETURN(Database scans, Database::Open(path));
+  DDP_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Make(std::move(read_side), std::move(scans)));
   return std::unique_ptr<Store>(new Store(std::move(writer), std::move(reader)));
 }
 

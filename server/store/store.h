@@ -1,9 +1,9 @@
 // The one truth: $DDPD_HOME/ddpd.db, an SQLite file in WAL mode with synchronous=FULL.
 //
 // All writes go through one writer thread with group commit: what is queued while a transaction runs goes into the next
-// one together, and each batch's callback is called after the commit. Reads go through Reader, a second connection. Ids
-// and times are inputs; nothing here makes one. A full disk or an I/O error fails the batch with ResourceExhausted and
-// leaves the file as it was; later batches are tried again.
+// one together, and each batch's callback is called after the commit. Reads go through Reader, on connections of its
+// own. Ids and times are inputs; nothing here makes one. A full disk or an I/O error fails the batch with
+// ResourceExhausted and leaves the file as it was; later batches are tried again.
 #ifndef DDP_SERVER_STORE_STORE_H_
 #define DDP_SERVER_STORE_STORE_H_
 

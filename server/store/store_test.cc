@@ -268,7 +268,9 @@ TEST_F(StoreTest, AFileOfSchema1IsBroughtUpToDate) {
   {
     auto database = Database::Open(path_);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("DROP TABLE histograms; DROP TABLE metric_attempts; PRAGMA user_version=1").ok());
+    ASSERT_TRUE(
+        database->Execute("DROP TABLE texts; DROP TABLE histograms; DROP TABLE metric_attempts; PRAGMA user_version=1")
+            .ok());
   }
   Reopen();
   EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 3u);
@@ -281,6 +283,26 @@ TEST_F(StoreTest, AFileOfSchema1IsBroughtUpToDate) {
   EXPECT_EQ((*keys)[0].step, 20);
 }
 
+TEST_F(StoreTest, AFileOfSchema2IsBroughtUpToDate) {
+  ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
+  WriteBatch fill;
+  fill.AddChunk("0aaaaaaaaaaa", {1, 1, 0, "x"});
+  fill.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("p", 20, 0)}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(fill)).ok());
+  store_.reset();
+  {
+    auto database = Database::Open(path_);
+    ASSERT_TRUE(database.ok());
+    ASSERT_TRUE(database->Execute("DROP TABLE texts; PRAGMA user_version=2").ok());
+  }
+  Reopen();
+  EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 1u);
+  EXPECT_EQ(store_->reader().HistogramKeys("0aaaaaaaaaaa", "p", 0, 100)->size(), 1u);
+  WriteBatch batch;
+  batch.AddTexts("0aaaaaaaaaaa", {1, 0, {v1::Text()}});
+  EXPECT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
+}
+
 TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   ASSERT_TRUE(Put(SampleJob("0aaaaaaaaaaa")).ok());
   ASSERT_TRUE(PutAttempt("0aaaaaaaaaaa", 1).ok());
@@ -290,6 +312,7 @@ TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   fill.AddEvent("0aaaaaaaaaaa", event);
   fill.AddChunk("0aaaaaaaaaaa", {1, 1, 0, "x"});
   fill.AddHistograms("0aaaaaaaaaaa", {1, 0, {SampleHistogram("p", 1, 0)}});
+  fill.AddTexts("0aaaaaaaaaaa", {1, 0, {v1::Text()}});
   ASSERT_TRUE(store_->CommitAndWait(std::move(fill)).ok());
   WriteBatch remove;
   remove.DeleteJob("0aaaaaaaaaaa");
@@ -298,6 +321,7 @@ TEST_F(StoreTest, DeletingAJobDeletesAllOfIt) {
   EXPECT_TRUE(store_->reader().Events("0aaaaaaaaaaa", 0, kAll)->empty());
   EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 0u);
   EXPECT_TRUE(store_->reader().HistogramSeries("0aaaaaaaaaaa")->empty());
+  EXPECT_TRUE(store_->reader().TextExtents("0aaaaaaaaaaa")->empty());
 }
 
 TEST_F(StoreTest, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsSpaceAgain) {

@@ -34,6 +34,10 @@ struct AddHistograms {
   std::string job_id;
   HistogramBatch batch;
 };
+struct AddTexts {
+  std::string job_id;
+  TextBatch batch;
+};
 struct SetProgress {
   std::string job_id;
   v1::Progress progress;
@@ -47,7 +51,8 @@ struct Acknowledge {
 struct DeleteJob {
   std::string job_id;
 };
-using Any = std::variant<PutJob, PutAttempt, AddEvent, AddChunk, AddHistograms, SetProgress, Acknowledge, DeleteJob>;
+using Any =
+    std::variant<PutJob, PutAttempt, AddEvent, AddChunk, AddHistograms, AddTexts, SetProgress, Acknowledge, DeleteJob>;
 }  // namespace writes
 
 // Applied in the order of the calls. A plain value; not thread-safe.
@@ -75,6 +80,11 @@ class WriteBatch {
   // thinned out.
   void AddHistograms(std::string job_id, HistogramBatch batch) {
     all_.emplace_back(writes::AddHistograms{std::move(job_id), std::move(batch)});
+  }
+  // Replaces those that the same attempt has logged for the same series and step. Above kMaxTexts the job's earliest
+  // go.
+  void AddTexts(std::string job_id, TextBatch batch) {
+    all_.emplace_back(writes::AddTexts{std::move(job_id), std::move(batch)});
   }
   void SetProgress(std::string job_id, v1::Progress progress) {
     all_.emplace_back(writes::SetProgress{std::move(job_id), std::move(progress)});

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "server/store/convert.h"
 
 namespace ddp {
@@ -31,12 +32,14 @@ absl::Status Writer::Prepare() {
   DDP_ASSIGN_OR_RETURN(note_metric_attempt_,
                        database_.Prepare("INSERT OR IGNORE INTO metric_attempts VALUES(?1,?2,?3)"));
   DDP_ASSIGN_OR_RETURN(add_histogram_, database_.Prepare("INSERT OR REPLACE INTO histograms VALUES(?1,?2,?3,?4,?5)"));
+  DDP_ASSIGN_OR_RETURN(add_text_, database_.Prepare("INSERT OR REPLACE INTO texts VALUES(?1,?2,?3,?4,?5)"));
   DDP_ASSIGN_OR_RETURN(set_progress_, database_.Prepare("UPDATE jobs SET progress=?2 WHERE id=?1"));
   DDP_ASSIGN_OR_RETURN(
       acknowledge_,
       database_.Prepare("UPDATE attempts SET acked_seq=?4 WHERE job_id=?1 AND number=?2 AND acked_seq=?3"));
   DDP_ASSIGN_OR_RETURN(delete_job_, database_.Prepare("DELETE FROM jobs WHERE id=?1"));
-  return histogram_cap_.Prepare(database_);
+  DDP_RETURN_IF_ERROR(histogram_cap_.Prepare(database_));
+  return text_cap_.Prepare(database_);
 }
 
 std::vector<absl::Status> Writer::CommitGroup(const std::vector<const WriteBatch*>& batches) {
@@ -57,6 +60,7 @@ absl::Status Writer::CommitTogether(const std::vector<const WriteBatch*>& batche
   if (status.ok()) status = database_.Execute("COMMIT");
   if (!status.ok()) {
     histogram_cap_.ForgetAll();
+    text_cap_.ForgetAll();
     if (database_.InTransaction()) (void)database_.Execute("ROLLBACK");
   }
   return status;
@@ -147,6 +151,22 @@ absl::Status Writer::Apply(const writes::AddHistograms& write) {
   return histogram_cap_.Added(write.job_id, static_cast<int64_t>(write.batch.histograms.size()));
 }
 
+absl::Status Writer::Apply(const writes::AddTexts& write) {
+  DDP_RETURN_IF_ERROR(NoteMetricAttempt(write.job_id, write.batch.attempt, write.batch.start_step));
+  for (const v1::Text& text : write.batch.texts) {
+    add_text_.BindText(1, write.job_id);
+    add_text_.BindText(2, text.series());
+    add_text_.BindInt(3, text.step());
+    add_text_.BindInt(4, write.batch.attempt);
+    v1::Text stored;  // without what the columns hold already
+    stored.set_time(text.time());
+    stored.set_text(std::string(CutUtf8(text.text(), kLongestText)));
+    add_text_.BindBlob(5, stored.SerializeAsString());
+    DDP_RETURN_IF_ERROR(add_text_.Run());
+  }
+  return text_cap_.Added(write.job_id, static_cast<int64_t>(write.batch.texts.size()));
+}
+
 absl::Status Writer::NoteMetricAttempt(const std::string& job_id, int32_t attempt, int64_t start_step) {
   note_metric_attempt_.BindText(1, job_id);
   note_metric_attempt_.BindInt(2, attempt);
@@ -173,6 +193,7 @@ absl::Status Writer::Apply(const writes::Acknowledge& write) {
 
 absl::Status Writer::Apply(const writes::DeleteJob& write) {
   histogram_cap_.Forget(write.job_id);
+  text_cap_.Forget(write.job_id);
   delete_job_.BindText(1, write.job_id);
   return delete_job_.Run();
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/store/histogram_cap.h"
 #include "server/store/sqlite.h"
+#include "server/store/text_cap.h"
 #include "server/store/write_batch.h"
 
 namespace ddp {
@@ -34,6 +35,7 @@ class Writer {
   absl::Status Apply(const writes::AddEvent& write);
   absl::Status Apply(const writes::AddChunk& write);
   absl::Status Apply(const writes::AddHistograms& write);
+  absl::Status Apply(const writes::AddTexts& write);
   absl::Status Apply(const writes::SetProgress& write);
   absl::Status Apply(const writes::Acknowledge& write);
   absl::Status Apply(const writes::DeleteJob& write);
@@ -47,10 +49,12 @@ class Writer {
   Statement add_chunk_;
   Statement note_metric_attempt_;
   Statement add_histogram_;
+  Statement add_text_;
   Statement set_progress_;
   Statement acknowledge_;
   Statement delete_job_;
   HistogramCap histogram_cap_;
+  TextCap text_cap_;
 };
 
 }  // namespace ddp
