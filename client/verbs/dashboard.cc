@@ -16,7 +16,7 @@ namespace {
 // "": not there.
 std::string FindProgram(const std::string& name) {
   const char* path = std::getenv("PATH");
-  for (const std::string folder : absl::StrSplit(path == nullptr ? "" : path, ':', absl::SkipEmpty())) {
+  for (const auto folder : absl::StrSplit(path == nullptr ? "" : path, ':', absl::SkipEmpty())) {
     const std::string program = absl::StrCat(folder, "/", name);
     if (access(program.c_str(), X_OK) == 0) return program;
   }

@@ -18,12 +18,14 @@ constexpr int kLargestMessage = 16 << 20;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1::SystemInfo info,
-                                                            const std::string& listen) {
+                                                            const std::string& listen,
+                                                            const std::optional<TlsPair>& tls) {
   DDP_ASSIGN_OR_RETURN(HostPort where, ParseHostPort("--listen", listen));
-  if (!where.is_loopback()) {
+  if (!tls && !where.is_loopback()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--listen ", listen,
-                     ": only loopback addresses (127.0.0.1, [::1]) are allowed, since traffic is not encrypted"));
+                     ": only loopback addresses (127.0.0.1, [::1]) are allowed without --tls-cert and --tls-key, "
+                     "since traffic is not encrypted"));
   }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -33,7 +35,15 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kLargestMessage);
   int bound = 0;
-  builder.AddListeningPort(listen, grpc::experimental::LocalServerCredentials(LOCAL_TCP), &bound);
+  int local = 0;
+  if (tls) {
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({tls->key_pem, tls->certificate_pem});
+    builder.AddListeningPort(listen, grpc::SslServerCredentials(options), &bound);
+    builder.AddListeningPort("127.0.0.1:0", grpc::experimental::LocalServerCredentials(LOCAL_TCP), &local);
+  } else {
+    builder.AddListeningPort(listen, grpc::experimental::LocalServerCredentials(LOCAL_TCP), &bound);
+  }
   result->services_.push_back(MakeJobService(api));
   result->services_.push_back(MakeMetricService(api));
   result->services_.push_back(MakeLogService(api));
@@ -46,7 +56,8 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
     return absl::InternalError(absl::StrCat("cannot listen on ", listen, ": is the port in use?"));
   }
   where.port = bound;
-  result->address_ = where.ToString();
+  result->address_ = (tls ? "https://" : "") + where.ToString();
+  result->local_address_ = tls ? absl::StrCat("127.0.0.1:", local) : result->address_;
   return result;
 }
 

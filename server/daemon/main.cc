@@ -16,6 +16,7 @@
 #include "common/files.h"
 #include "common/logging.h"
 #include "server/api/server.h"
+#include "server/daemon/exposition.h"
 #include "server/daemon/home.h"
 #include "server/gateway/gateway.h"
 #include "server/jobs/spec_checker.h"
@@ -123,7 +124,7 @@ absl::Status Serve(const Flags& flags) {
   if (!server.ok()) return server.status();
   if (gateway != nullptr) {
     gateway->Serve({.channel = (*server)->InProcessChannel(),
-                    .metrics = [] { return std::string(); },
+                    .metrics = [&manager = **manager, info] { return Exposition(manager, info); },
                     .run_blocking = [&executor](std::function<void()> task) { executor.Post(std::move(task)); }});
   }
   (*manager)->StartBackgroundThread();

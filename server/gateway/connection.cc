@@ -402,9 +402,10 @@ class ConnectionOn final : public Connection, public std::enable_shared_from_thi
     });
   }
 
-  // While a call runs, reads what a client that is still there does not send.
+  // While a call runs, reads what a client that is still there does not send, unless it has sent its next request
+  // already.
   void WatchForHangUp() {
-    if (reading_) return;
+    if (reading_ || buffer_.size() > 0) return;
     reading_ = true;
     stream_.async_read_some(net::buffer(read_), [self = Self()](error_code error, size_t bytes) {
       self->reading_ = false;

@@ -38,14 +38,14 @@ absl::StatusOr<tcp::endpoint> Resolve(net::io_context& io, const HostPort& where
   return found.begin()->endpoint();
 }
 
-absl::Status UseCertificate(net::ssl::context& tls, const Gateway::Options& options) {
+absl::Status UseCertificate(net::ssl::context& tls, const TlsPair& pair) {
   error_code error;
   tls.set_options(net::ssl::context::default_workarounds | net::ssl::context::no_sslv2 | net::ssl::context::no_sslv3 |
                       net::ssl::context::no_tlsv1 | net::ssl::context::no_tlsv1_1,
                   error);
-  if (!error) tls.use_certificate_chain(net::buffer(options.certificate_pem), error);
+  if (!error) tls.use_certificate_chain(net::buffer(pair.certificate_pem), error);
   if (error) return absl::InvalidArgumentError("--tls-cert holds no PEM certificate: " + error.message());
-  tls.use_private_key(net::buffer(options.key_pem), net::ssl::context::pem, error);
+  tls.use_private_key(net::buffer(pair.key_pem), net::ssl::context::pem, error);
   if (error) {
     return absl::InvalidArgumentError("--tls-key is not the PEM key of the certificate in --tls-cert: " +
                                       error.message());
@@ -60,9 +60,9 @@ class Gateway::Loop {
   explicit Loop(Options options) : options_(std::move(options)), acceptor_(io_), again_(io_), goodbye_(io_) {}
 
   absl::Status Listen() {
-    if (!options_.certificate_pem.empty()) {
+    if (options_.tls) {
       tls_.emplace(net::ssl::context::tls_server);
-      DDP_RETURN_IF_ERROR(UseCertificate(*tls_, options_));
+      DDP_RETURN_IF_ERROR(UseCertificate(*tls_, *options_.tls));
     }
     DDP_ASSIGN_OR_RETURN(where_, ParseHostPort("--web", options_.listen));
     if (!tls_ && !where_.is_loopback()) {

@@ -10,10 +10,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/tls_pair.h"
 #include "server/gateway/limits.h"
 
 namespace ddp {
@@ -24,8 +26,7 @@ class Gateway {
     std::string listen;              // HOST:PORT, port 0: any free one
     std::vector<std::string> hosts;  // further names by which pages may call it, see Site
     std::string token;
-    std::string certificate_pem;  // with the chain; empty: no TLS, and then only loopback is allowed
-    std::string key_pem;
+    std::optional<TlsPair> tls;  // unset: only loopback is allowed
     WebLimits limits;
   };
   // What it asks of the rest of the daemon.

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -42,7 +43,7 @@ def ended(daemon):
 @pytest.fixture
 def running(daemon):
     job = submit(daemon, "begin step 1 wait-stop finish")
-    daemon.wait_step(job, 1)
+    poll(lambda: daemon.state(job) == "RUNNING", "the job runs")
     yield job
     daemon.run("cancel", "--force", job)
     daemon.wait(job)
@@ -80,7 +81,7 @@ def test_errors(web):
     assert_same(web, "JobService/Get", encode("GetJobRequest", 'id: "zzzz"'))
     assert_same(web, "JobService/Watch", encode("WatchJobRequest", 'id: "%/ä€"'))
     assert assert_same(web, "JobService/Get", b"\xff").code != 0  # not a message
-    wrong = encode("SubmitJobRequest", "spec { training { mode: MODE_PRETRAIN optimizer { lr: -1 } } }")
+    wrong = encode("SubmitJobRequest", "spec { training { mode: MODE_PRETRAIN max_steps: -1 batch_size: 0 } }")
     answer = assert_same(web, "JobService/Submit", wrong)
     assert answer.code == 3 and "violations" in decode("ErrorDetail", answer.details)
 
@@ -455,7 +456,7 @@ def test_stop_with_open_streams(tmp_path):
     daemon = Daemon(tmp_path / "home", flags=FAKE_WORKER)
     web = Web(daemon)
     job = submit(daemon, "begin step 1 wait-stop finish")
-    daemon.wait_step(job, 1)
+    poll(lambda: daemon.state(job) == "RUNNING", "the job runs")
     request = encode("WatchJobRequest", f'id: "{job}"')
     streams = [web.open("JobService/Watch", request) for _ in range(100)]
     silent = web.socket()
@@ -471,26 +472,46 @@ def test_stop_with_open_streams(tmp_path):
     daemon.close()
 
 
+def test_the_link_of_the_dashboard(daemon, web):
+    link = daemon.ctl("dashboard").strip()
+    assert link == f"{web.url}/#token={web.token}"
+    assert json.loads(daemon.ctl("dashboard", "-o", "json")) == {"url": link}
+
+
+def test_the_link_is_on_no_command_line(daemon, web, tmp_path):
+    seen = tmp_path / "seen"
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$@" > {seen}.tmp && mv {seen}.tmp {seen}\n')
+    opener.chmod(0o755)
+    done = daemon.run("dashboard", "--open", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    poll(seen.exists, "the browser is called")
+    page = pathlib.Path(seen.read_text().strip())
+    assert page == daemon.home / "dashboard.html" and page.stat().st_mode & 0o777 == 0o600
+    assert f"{web.url}/#token={web.token}" in page.read_text()
+
+
 def test_a_port_that_is_taken(tmp_path, web):
     home = tmp_path / "home"
     home.mkdir()
     with pytest.raises(AssertionError) as failure:
-        Daemon(home, flags=("--web", f"127.0.0.1:{web.port}"))
+        Daemon(home, flags=(*FAKE_WORKER, "--web", f"127.0.0.1:{web.port}"))
     assert f"cannot listen on --web 127.0.0.1:{web.port}: Address already in use" in str(failure.value)
 
 
 @pytest.mark.parametrize("value, words", [("0.0.0.0:0", "only loopback addresses"), ("127.0.0.1", "--web must be HOST:PORT")])
 def test_wrong_addresses(tmp_path, value, words):
     with pytest.raises(AssertionError, match=words):
-        Daemon(tmp_path / "home", flags=("--web", value))
+        Daemon(tmp_path / "home", flags=(*FAKE_WORKER, "--web", value))
 
 
 def test_switched_off(tmp_path):
-    daemon = Daemon(tmp_path / "home", flags=("--web", "none"))
+    daemon = Daemon(tmp_path / "home", flags=(*FAKE_WORKER, "--web", "none"))
     assert not (daemon.home / "web-address").exists()
     assert "dashboard off" in (daemon.home / "ddpd.log").read_text()
-    done = daemon.run("daemon", "status", "-o", "json")
-    assert '"web_address": ""' in done.stdout or "web_address" not in done.stdout
+    assert ", dashboard off, " in daemon.ctl("daemon", "status")
+    done = daemon.run("dashboard")
+    assert done.returncode == 5 and "switched off; restart ddpd without --web none" in done.stderr and done.stdout == ""
     daemon.close()
 
 
