@@ -35,6 +35,8 @@ class Connection {
   // With the token; the default deadline is for calls that answer at once.
   std::unique_ptr<grpc::ClientContext> Context(absl::Duration deadline = absl::Seconds(30)) const;
 
+  const std::string& token() const { return token_; }
+
   v1::JobService::Stub& jobs() { return *jobs_; }
   v1::MetricService::Stub& metrics() { return *metrics_; }
   v1::LogService::Stub& logs() { return *logs_; }

@@ -79,6 +79,7 @@ int Run(int argc, char** argv) {
   AddMetrics(app, globals);
   AddHistograms(app, globals);
   AddCheckpoints(app, globals);
+  AddDashboard(app, globals);
   AddDaemon(app, globals);
   try {
     app.parse(argc, argv);

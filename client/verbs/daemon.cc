@@ -15,8 +15,8 @@ v1::SystemInfo Info(Connection& connection) {
 }
 
 std::string Summary(const v1::SystemInfo& info) {
-  return absl::StrCat("ddpd ", info.version(), " (pid ", info.pid(), ") listens on ", info.address(), ", home ",
-                      info.home(), "\n");
+  return absl::StrCat("ddpd ", info.version(), " (pid ", info.pid(), ") listens on ", info.address(), ", dashboard ",
+                      info.web_address().empty() ? "off" : info.web_address(), ", home ", info.home(), "\n");
 }
 
 void RunStart(const Globals& globals) {

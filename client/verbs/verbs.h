@@ -31,7 +31,8 @@ void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
 void AddHistograms(CLI::App& app, Globals& globals);
 void AddCheckpoints(CLI::App& app, Globals& globals);  // checkpoints list, verify, export, import, imports, forget
-void AddDaemon(CLI::App& app, Globals& globals);       // daemon start, stop, status; version
+void AddDashboard(CLI::App& app, Globals& globals);
+void AddDaemon(CLI::App& app, Globals& globals);  // daemon start, stop, status; version
 
 // Throws ErrorOf(status) unless it is OK.
 inline void Check(const grpc::Status& status) {

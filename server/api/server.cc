@@ -6,8 +6,9 @@
 
 #include <chrono>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
+#include "common/status_macros.h"
 
 namespace ddp {
 
@@ -17,17 +18,14 @@ constexpr int kLargestMessage = 16 << 20;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1::SystemInfo info,
-                                                            const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  const std::string host = listen.substr(0, colon);
-  int port = -1;
-  if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("--listen must be HOST:PORT, got \"", listen, "\""));
-  }
-  if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
+                                                            const std::string& listen,
+                                                            const std::optional<TlsPair>& tls) {
+  DDP_ASSIGN_OR_RETURN(HostPort where, ParseHostPort("--listen", listen));
+  if (!tls && !where.is_loopback()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--listen ", listen,
-                     ": only loopback addresses (127.0.0.1, [::1]) are allowed, since traffic is not encrypted"));
+                     ": only loopback addresses (127.0.0.1, [::1]) are allowed without --tls-cert and --tls-key, "
+                     "since traffic is not encrypted"));
   }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -37,7 +35,15 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kLargestMessage);
   int bound = 0;
-  builder.AddListeningPort(listen, grpc::experimental::LocalServerCredentials(LOCAL_TCP), &bound);
+  int local = 0;
+  if (tls) {
+    grpc::SslServerCredentialsOptions options;
+    options.pem_key_cert_pairs.push_back({tls->key_pem, tls->certificate_pem});
+    builder.AddListeningPort(listen, grpc::SslServerCredentials(options), &bound);
+    builder.AddListeningPort("127.0.0.1:0", grpc::experimental::LocalServerCredentials(LOCAL_TCP), &local);
+  } else {
+    builder.AddListeningPort(listen, grpc::experimental::LocalServerCredentials(LOCAL_TCP), &bound);
+  }
   result->services_.push_back(MakeJobService(api));
   result->services_.push_back(MakeMetricService(api));
   result->services_.push_back(MakeLogService(api));
@@ -50,8 +56,16 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
   if (result->server_ == nullptr || bound == 0) {
     return absl::InternalError(absl::StrCat("cannot listen on ", listen, ": is the port in use?"));
   }
-  result->address_ = absl::StrCat(host, ":", bound);
+  where.port = bound;
+  result->address_ = (tls ? "https://" : "") + where.ToString();
+  result->local_address_ = tls ? absl::StrCat("127.0.0.1:", local) : result->address_;
   return result;
+}
+
+std::shared_ptr<grpc::Channel> ApiServer::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  return server_->InProcessChannel(arguments);
 }
 
 ApiServer::~ApiServer() {

@@ -11,6 +11,7 @@
 #include "server/manager/watch.h"
 #include "server/manager/watch_all.h"
 #include "server/store/convert.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 
@@ -178,6 +179,37 @@ absl::Status JobManager::Move(JobRecord& record, JobTrigger trigger, const std::
   return absl::OkStatus();
 }
 
+namespace {
+
+// For /metrics.
+void CountMove(const v1::Job& from, const v1::Job& to) {
+  if (to.restarts() > from.restarts()) telemetry.job_restarts += static_cast<uint64_t>(to.restarts() - from.restarts());
+  if (to.state() == from.state()) return;
+  switch (to.state()) {
+    case v1::JOB_STATE_SUCCEEDED:
+      ++telemetry.jobs_succeeded;
+      break;
+    case v1::JOB_STATE_FAILED:
+      ++telemetry.jobs_failed;
+      break;
+    case v1::JOB_STATE_CANCELLED:
+      ++telemetry.jobs_cancelled;
+      break;
+    case v1::JOB_STATE_PAUSED:
+      ++telemetry.jobs_paused;
+      break;
+    case v1::JOB_STATE_STARTING:
+      if (from.state() == v1::JOB_STATE_QUEUED) {
+        telemetry.queue_wait.Observe(FromTimestamp(to.update_time()) - FromTimestamp(from.update_time()));
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
 absl::Status JobManager::Commit(Entry& entry, JobRecord record, WriteBatch batch) {
   batch.PutJob(record);
   const absl::Status status = parts_.store.CommitAndWait(std::move(batch));
@@ -187,6 +219,7 @@ absl::Status JobManager::Commit(Entry& entry, JobRecord record, WriteBatch batch
   }
   const bool was_ended = IsEnded(entry.record.job.state());
   const bool is_ended = IsEnded(record.job.state());
+  CountMove(entry.record.job, record.job);
   entry.record = std::move(record);
   const std::string& id = entry.record.job.id();
   if (is_ended && !was_ended) parts_.hub.Close(id);

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -41,6 +42,12 @@ struct SubmitResult {
   absl::Status status;
   std::vector<v1::FieldViolation> violations;
   v1::SubmitJobResponse response;
+};
+
+// How many jobs there are, and how far those are that have an attempt.
+struct JobOverview {
+  std::map<v1::JobState, int> states;
+  std::vector<std::pair<std::string, v1::Progress>> live;  // by id
 };
 
 // Thread-safe. Calls block until what they did is durable.
@@ -87,6 +94,7 @@ class JobManager {
   // Jobs that wait, live or are paused, and whose init_from is this folder or something in it.
   std::vector<std::string> JobsThatStartFrom(const std::string& folder);
   std::vector<v1::Slot> Slots();
+  JobOverview Overview();
 
   // wake is called with the manager's mutex held, so it must only post, when Next() may have something after kWait.
   absl::StatusOr<std::unique_ptr<JobSubscription>> Watch(const std::string& id, uint64_t after_event,

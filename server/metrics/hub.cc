@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/metrics/subscription.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 
@@ -47,6 +48,9 @@ void MetricHub::Publish(const std::string& job_id, const Batch& batch) {
   const auto found = channels_.find(job_id);
   if (found == channels_.end()) return;
   found->second->published = batch->seq();
+  for (const v1::MetricColumn& column : batch->columns()) {
+    telemetry.points_ingested += static_cast<uint64_t>(column.step_size());
+  }
   for (MetricSubscription* subscription : found->second->live) subscription->Push(batch);
 }
 

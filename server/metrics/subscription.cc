@@ -13,6 +13,7 @@ constexpr size_t kPageBytes = size_t{256} << 10;
 }  // namespace
 
 MetricSubscription::~MetricSubscription() {
+  --telemetry.metric_subscribers;
   std::lock_guard lock(hub_.mutex_);
   if (channel_ != nullptr) channel_->live.erase(this);
 }
@@ -73,6 +74,7 @@ void MetricSubscription::Push(const MetricHub::Batch& batch) {
     if (lagged_from_ == 0) lagged_from_ = queue_.front()->seq();
     lagged_to_ = queue_.front()->seq();
     queue_.pop_front();
+    ++telemetry.batches_skipped;
   }
   wake_();
 }

@@ -13,6 +13,7 @@
 #include "ddp/v1/metric.pb.h"
 #include "server/metrics/hub.h"
 #include "server/stream_step.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 
@@ -31,7 +32,9 @@ class MetricSubscription {
         channel_(std::move(channel)),
         job_id_(std::move(job_id)),
         cursor_(after_seq),
-        wake_(std::move(wake)) {}
+        wake_(std::move(wake)) {
+    ++telemetry.metric_subscribers;
+  }
 
   // With the hub's mutex held.
   void Push(const MetricHub::Batch& batch);

@@ -2,8 +2,10 @@
 
 #include <future>
 
+#include "absl/time/clock.h"
 #include "common/status_macros.h"
 #include "server/store/schema.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 
@@ -53,7 +55,10 @@ void Store::Run() {
   for (std::vector<Queued> group = TakeGroup(); !group.empty(); group = TakeGroup()) {
     std::vector<const WriteBatch*> batches;
     for (const Queued& queued : group) batches.push_back(&queued.batch);
+    const absl::Time began = absl::Now();
     const std::vector<absl::Status> statuses = writer_->CommitGroup(batches);
+    telemetry.store_commit.Observe(absl::Now() - began);
+    for (const absl::Status& status : statuses) telemetry.store_errors += status.ok() ? 0 : 1;
     for (size_t i = 0; i < group.size(); ++i) group[i].done(statuses[i]);
   }
 }

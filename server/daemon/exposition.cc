@@ -1,0 +1,128 @@
+#include "server/daemon/exposition.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/ascii.h"
+#include "common/files.h"
+#include "proto/job_state.h"
+#include "server/daemon/prometheus_text.h"
+#include "server/store/convert.h"
+#include "server/telemetry.h"
+
+namespace ddp {
+
+namespace {
+
+constexpr char kCounter[] = "counter";
+constexpr char kGauge[] = "gauge";
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+double FileBytes(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 ? static_cast<double>(info.st_size) : 0;
+}
+
+double ResidentBytes() {
+  const absl::StatusOr<std::string> text = ReadFile("/proc/self/statm", 4096);
+  long pages = 0;
+  if (!text.ok() || std::sscanf(text->c_str(), "%*d %ld", &pages) != 1) return 0;
+  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+void AddJobs(const JobOverview& overview, const std::vector<v1::Slot>& slots, PrometheusText& out) {
+  out.Family("ddpd_jobs", kGauge, "Jobs by state.");
+  const google::protobuf::EnumDescriptor& states = *v1::JobState_descriptor();
+  for (int i = 0; i < states.value_count(); ++i) {
+    const auto state = static_cast<v1::JobState>(states.value(i)->number());
+    if (state == v1::JOB_STATE_UNSPECIFIED) continue;
+    const auto found = overview.states.find(state);
+    out.Sample(found == overview.states.end() ? 0 : found->second,
+               {{"state", absl::AsciiStrToLower(StateName(state))}});
+  }
+  int busy = 0;
+  for (const v1::Slot& slot : slots) busy += slot.job_id().empty() ? 0 : 1;
+  out.Family("ddpd_slots", kGauge, "Slots by use: one per GPU, or per CPU core where there is none.");
+  out.Sample(busy, {{"use", "busy"}});
+  out.Sample(static_cast<double>(slots.size()) - busy, {{"use", "free"}});
+  out.Family("ddpd_jobs_finished_total", kCounter, "Jobs that came into an end state since the daemon started.");
+  out.Sample(static_cast<double>(telemetry.jobs_succeeded), {{"outcome", "succeeded"}});
+  out.Sample(static_cast<double>(telemetry.jobs_failed), {{"outcome", "failed"}});
+  out.Sample(static_cast<double>(telemetry.jobs_cancelled), {{"outcome", "cancelled"}});
+  out.Sample(static_cast<double>(telemetry.jobs_paused), {{"outcome", "paused"}});
+  out.One("ddpd_job_restarts_total", kCounter, "Automatic restarts of jobs since the daemon started.",
+          static_cast<double>(telemetry.job_restarts));
+  out.Histogram("ddpd_queue_wait_seconds", "Time from queued to starting.", telemetry.queue_wait);
+}
+
+void AddLiveJobs(const JobOverview& overview, PrometheusText& out) {
+  if (overview.live.empty()) return;
+  const auto family = [&](const std::string& name, const std::string& help, auto value) {
+    out.Family(name, kGauge, help);
+    for (const auto& [id, progress] : overview.live) out.Sample(static_cast<double>(value(progress)), {{"job_id", id}});
+  };
+  family("ddpd_job_step", "Optimizer steps that a live job has taken.", [](const auto& p) { return p.step(); });
+  family("ddpd_job_steps_planned", "Optimizer steps that a live job will take; 0: not known yet.",
+         [](const auto& p) { return p.total_steps(); });
+  family("ddpd_job_loss", "Loss of the last step of a live job.", [](const auto& p) { return p.loss(); });
+  family("ddpd_job_samples_per_second", "Speed of a live job.", [](const auto& p) { return p.samples_per_second(); });
+}
+
+void AddStore(const std::string& home, PrometheusText& out) {
+  out.One("ddpd_points_ingested_total", kCounter, "Metric points that have become durable.",
+          static_cast<double>(telemetry.points_ingested));
+  out.Histogram("ddpd_store_commit_seconds", "Time of a group commit, with its fsync.", telemetry.store_commit);
+  out.One("ddpd_store_errors_total", kCounter, "Changes that could not be stored.",
+          static_cast<double>(telemetry.store_errors));
+  out.One("ddpd_store_bytes", kGauge, "Size of the database with its write-ahead log.",
+          FileBytes(home + "/ddpd.db") + FileBytes(home + "/ddpd.db-wal"));
+  struct statvfs room {};
+  if (statvfs(home.c_str(), &room) != 0) return;
+  out.One("ddpd_store_free_bytes", kGauge, "Free space where the daemon's home is.",
+          static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize));
+}
+
+void AddProcess(const v1::SystemInfo& info, PrometheusText& out) {
+  out.One("process_start_time_seconds", kGauge, "Start of the daemon since the Unix epoch.",
+          absl::ToDoubleSeconds(FromTimestamp(info.start_time()) - absl::UnixEpoch()));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  out.One("process_cpu_seconds_total", kCounter, "CPU time of the daemon.",
+          Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
+  out.One("process_resident_memory_bytes", kGauge, "Resident memory of the daemon.", ResidentBytes());
+  const absl::StatusOr<std::vector<std::string>> open = ListFolder("/proc/self/fd");
+  if (open.ok()) {
+    out.One("process_open_fds", kGauge, "Open file descriptors of the daemon.", static_cast<double>(open->size()));
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  out.One("process_max_fds", kGauge, "Limit of open file descriptors.", static_cast<double>(limit.rlim_cur));
+}
+
+}  // namespace
+
+std::string Exposition(JobManager& manager, const v1::SystemInfo& info) {
+  PrometheusText out;
+  out.Family("ddpd_build_info", kGauge, "Always 1; the version is a label.");
+  out.Sample(1, {{"version", info.version()}});
+  const JobOverview overview = manager.Overview();
+  AddJobs(overview, manager.Slots(), out);
+  AddLiveJobs(overview, out);
+  AddStore(info.home(), out);
+  out.Family("ddpd_stream_subscribers", kGauge, "Open streams by kind.");
+  out.Sample(static_cast<double>(telemetry.metric_subscribers), {{"kind", "metrics"}});
+  out.One("ddpd_stream_batches_skipped_total", kCounter,
+          "Batches that subscribers did not read in time; each was told which.",
+          static_cast<double>(telemetry.batches_skipped));
+  AddProcess(info, out);
+  return out.text();
+}
+
+}  // namespace ddp
