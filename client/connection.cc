@@ -1,6 +1,7 @@
 #include "client/connection.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/daemon_process.h"
@@ -12,6 +13,8 @@ namespace ddp {
 
 namespace {
 
+constexpr char kTls[] = "https://";
+
 std::string Trimmed(const std::string& text) { return std::string(absl::StripAsciiWhitespace(text)); }
 
 std::string ReadToken(const ConnectionOptions& options) {
@@ -20,6 +23,16 @@ std::string ReadToken(const ConnectionOptions& options) {
   const absl::StatusOr<std::string> text = ReadFile(path, 4096);
   if (!text.ok()) throw ExitError(kRefused, absl::StrCat("no token: ", std::string(text.status().message())));
   return Trimmed(*text);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> TlsCredentials(const std::string& ca_file) {
+  grpc::SslCredentialsOptions options;
+  if (!ca_file.empty()) {
+    const absl::StatusOr<std::string> text = ReadFile(ca_file, size_t{4} << 20);
+    if (!text.ok()) throw ExitError(kUsage, absl::StrCat("--tls-ca: ", std::string(text.status().message())));
+    options.pem_root_certs = *text;
+  }
+  return grpc::SslCredentials(options);
 }
 
 // "": no daemon says that it is there.
@@ -31,13 +44,16 @@ std::string ReadAddress(const ConnectionOptions& options) {
 
 }  // namespace
 
-Connection::Connection(const std::string& address) {
+Connection::Connection(std::string address, const std::string& tls_ca) {
+  const bool marked = absl::StartsWith(address, kTls);
+  const auto credentials = marked || !tls_ca.empty() ? TlsCredentials(tls_ca) : grpc::InsecureChannelCredentials();
+  if (marked) address.erase(0, sizeof(kTls) - 1);
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
-  channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  channel_ = grpc::CreateCustomChannel(address, credentials, arguments);
   jobs_ = v1::JobService::NewStub(channel_);
   metrics_ = v1::MetricService::NewStub(channel_);
   logs_ = v1::LogService::NewStub(channel_);
@@ -65,7 +81,7 @@ bool Connection::Connect(absl::Duration timeout) {
 std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
   const std::string address = ReadAddress(options);
   if (address.empty()) return nullptr;
-  std::unique_ptr<Connection> connection(new Connection(address));
+  std::unique_ptr<Connection> connection(new Connection(address, options.address.empty() ? "" : options.tls_ca));
   if (!connection->Connect(absl::Seconds(2))) return nullptr;
   connection->token_ = ReadToken(options);
   return connection;
@@ -73,7 +89,9 @@ std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
 
 Connection Connection::Open(const ConnectionOptions& options) {
   if (std::unique_ptr<Connection> found = Find(options)) return std::move(*found);
-  if (!options.address.empty()) throw ExitError(kNoDaemon, absl::StrCat("no daemon answers at ", options.address));
+  if (!options.address.empty())
+    throw ExitError(kNoDaemon, absl::StrCat("no daemon answers at ", options.address,
+                                            options.tls_ca.empty() ? "" : ", or --tls-ca does not vouch for it"));
   if (!options.autostart) {
     throw ExitError(kNoDaemon, absl::StrCat("no daemon runs with the home ", options.home,
                                             "; start one with: ddpctl daemon start"));

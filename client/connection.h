@@ -19,6 +19,7 @@ namespace ddp {
 struct ConnectionOptions {
   std::string home;        // finds address and token
   std::string address;     // not empty: used instead of the home's, and nothing is started
+  std::string tls_ca;      // PEM file of whom to trust; not empty: TLS. An address "https://..." is TLS, too
   std::string token_file;  // not empty: used instead of the home's
   std::string token;       // not empty: used instead of any file
   bool autostart = true;
@@ -44,7 +45,7 @@ class Connection {
   v1::SystemService::Stub& system() { return *system_; }
 
  private:
-  explicit Connection(const std::string& address);
+  Connection(std::string address, const std::string& tls_ca);
   // False: refused, or nothing that speaks gRPC within the timeout. A killed daemon leaves its address behind, and
   // nobody listens there (or, after a reboot, somebody else): a refusal is believed at once.
   bool Connect(absl::Duration timeout);

@@ -45,6 +45,7 @@ int Run(int argc, char** argv) {
   Globals globals;
   globals.connection.home = DefaultHome();
   globals.connection.address = FromEnvironment("DDPD_ADDRESS");
+  globals.connection.tls_ca = FromEnvironment("DDPD_TLS_CA");
   globals.connection.token = FromEnvironment("DDPD_TOKEN");
 
   CLI::App app("ddpctl steers ddpd: it submits, watches and stops training jobs.");
@@ -53,7 +54,11 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", "ddpctl " DDP_VERSION);
   app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")->capture_default_str();
   app.add_option("--address", globals.connection.address,
-                 "HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
+                 "HOST:PORT or, with TLS, https://HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
+  app.add_option(
+      "--tls-ca", globals.connection.tls_ca,
+      "PEM file of the certificate or authority to trust at --address ($DDPD_TLS_CA); https://HOST:PORT without "
+      "it: the system's authorities");
   app.add_option("--token-file", globals.connection.token_file,
                  "File with the daemon's token ($DDPD_TOKEN: the token itself)");
   bool no_autostart = false;

@@ -1,5 +1,5 @@
 # The dashboard: npm ci, npm run build, and its files as a C++ source that is linked into ddpd. npm writes into the source
-# folder's node_modules only; everything else is in the build folder. Each step is done again when what it reads changes.
+# folder's node_modules and src/gen only; everything else is in the build folder. Each step is done again when what it reads changes.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(_page ${CMAKE_SOURCE_DIR}/client/dashboard)
 set(_embed ${CMAKE_SOURCE_DIR}/cmake/embed_assets.py)
@@ -11,7 +11,7 @@ if(EXISTS ${_page}/package-lock.json)
   set(_installed ${CMAKE_BINARY_DIR}/dashboard/npm-ci.stamp)
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS
     ${_page}/src/* ${_page}/public/* ${_page}/*.html ${_page}/*.json ${_page}/*.ts ${_page}/*.js ${_page}/*.yaml)
-  list(FILTER _sources EXCLUDE REGEX "/node_modules/|/dist/")
+  list(FILTER _sources EXCLUDE REGEX "/node_modules/|/dist/|/src/gen/")
   file(GLOB _contract CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/proto/ddp/v1/*.proto)
 
   add_custom_command(OUTPUT ${_installed}

@@ -27,7 +27,7 @@ class TimeHistogram {
   }
   // The last one: above every bound.
   uint64_t bucket(size_t i) const { return buckets_[i].load(std::memory_order_relaxed); }
-  double sum() const { return static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) * 1e-9; }
+  double sum() const { return static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) / 1e9; }
 
  private:
   std::array<std::atomic<uint64_t>, kBounds.size() + 1> buckets_{};

@@ -8,6 +8,7 @@
 //   notice TEXT      reports a notice                     print TEXT prints a line to standard error
 //   fork             leaves a grandchild in a session of its own
 //   say-finished     reports the end and goes on with the script
+//   progress N       reports progress: step N of 100, loss 1/N
 //   hist N           reports histograms of step N: grad/w (counts 1 to 64 from -1 to 1) and param/b (all of 3 values
 //   are N) sleep MS         train MS  one step each 10 ms until a stop, or MS milliseconds have passed
 #include <poll.h>
@@ -69,6 +70,14 @@ struct Player {
     event.mutable_first_step()->set_step(n);
     Send(event);
   }
+  void Progress(int64_t n) {
+    if (rank != 0) return;
+    WorkerEvent event;
+    event.mutable_progress()->set_step(n);
+    event.mutable_progress()->set_total_steps(100);
+    event.mutable_progress()->set_loss(1.0 / static_cast<double>(n));
+    Send(event);
+  }
   void Histograms(int64_t n) {
     if (rank != 0) return;
     WorkerEvent event;
@@ -116,6 +125,9 @@ struct Player {
     } else if (word == "step") {
       rest >> n;
       Step(n);
+    } else if (word == "progress") {
+      rest >> n;
+      Progress(n);
     } else if (word == "hist") {
       rest >> n;
       Histograms(n);

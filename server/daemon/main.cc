@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/logging.h"
+#include "common/status_macros.h"
 #include "server/api/server.h"
 #include "server/daemon/exposition.h"
 #include "server/daemon/home.h"
@@ -28,12 +30,15 @@ namespace {
 
 constexpr int kApiThreads = 16;
 constexpr char kNoWeb[] = "none";
+constexpr size_t kLargestPem = size_t{1} << 20;
 
 struct Flags {
   std::string home = DefaultHome();
   std::string listen = "127.0.0.1:0";
   std::string web = "127.0.0.1:0";
   std::vector<std::string> web_hosts;
+  std::string tls_cert;
+  std::string tls_key;
   double web_idle_timeout = 60;
   double web_transfer_timeout = 30;
   int cpu_slots = 0;
@@ -69,12 +74,25 @@ v1::SystemInfo Describe(const Flags& flags) {
   return info;
 }
 
-Gateway::Options GatewayOptions(const Flags& flags, const std::string& token) {
+// Unset: neither flag was given.
+absl::StatusOr<std::optional<TlsPair>> ReadTlsPair(const Flags& flags) {
+  if (flags.tls_cert.empty() && flags.tls_key.empty()) return std::optional<TlsPair>();
+  if (flags.tls_cert.empty() || flags.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key must be given together");
+  }
+  TlsPair pair;
+  DDP_ASSIGN_OR_RETURN(pair.certificate_pem, ReadFile(flags.tls_cert, kLargestPem));
+  DDP_ASSIGN_OR_RETURN(pair.key_pem, ReadFile(flags.tls_key, kLargestPem));
+  return std::optional<TlsPair>(std::move(pair));
+}
+
+Gateway::Options GatewayOptions(const Flags& flags, const std::string& token, const std::optional<TlsPair>& tls) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(seconds * 1000)); };
   return {
       .listen = flags.web,
       .hosts = flags.web_hosts,
       .token = token,
+      .tls = tls,
       .limits = {.idle = milliseconds(flags.web_idle_timeout), .transfer = milliseconds(flags.web_transfer_timeout)}};
 }
 
@@ -111,16 +129,18 @@ absl::Status Serve(const Flags& flags) {
       JobManager::Open(std::move(options), {**store, hub, launcher, checker, Clock::System()});
   if (!manager.ok()) return manager.status();
   v1::SystemInfo info = Describe(flags);
+  const absl::StatusOr<std::optional<TlsPair>> tls = ReadTlsPair(flags);
+  if (!tls.ok()) return tls.status();
   std::unique_ptr<Gateway> gateway;
   if (flags.web != kNoWeb) {
-    absl::StatusOr<std::unique_ptr<Gateway>> listening = Gateway::Listen(GatewayOptions(flags, home->token()));
+    absl::StatusOr<std::unique_ptr<Gateway>> listening = Gateway::Listen(GatewayOptions(flags, home->token(), *tls));
     if (!listening.ok()) return listening.status();
     gateway = *std::move(listening);
     info.set_web_address(gateway->url());
   }
   Executor executor(kApiThreads);
   ApiContext api{**manager, hub, (*store)->reader(), executor, home->token(), flags.home, flags.worker_binary};
-  absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, info, flags.listen);
+  absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, info, flags.listen, *tls);
   if (!server.ok()) return server.status();
   if (gateway != nullptr) {
     gateway->Serve({.channel = (*server)->InProcessChannel(),
@@ -128,7 +148,8 @@ absl::Status Serve(const Flags& flags) {
                     .run_blocking = [&executor](std::function<void()> task) { executor.Post(std::move(task)); }});
   }
   (*manager)->StartBackgroundThread();
-  if (absl::Status status = home->PublishAddress((*server)->address(), info.web_address()); !status.ok()) return status;
+  if (absl::Status status = home->PublishAddress((*server)->local_address(), info.web_address()); !status.ok())
+    return status;
   LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", dashboard ",
                        gateway != nullptr ? gateway->url() : "off", ", home ", flags.home, ", ", inventory.slots.size(),
                        inventory.has_gpus ? " GPU" : " CPU", " slots"));
@@ -150,13 +171,16 @@ int main(int argc, char** argv) {
   ddp::Flags flags;
   CLI::App app("ddpd: the daemon that queues and runs training jobs. Steer it with ddpctl.");
   app.add_option("--home", flags.home, "Folder of its state (jobs, token, database)")->capture_default_str();
-  app.add_option("--listen", flags.listen, "HOST:PORT on loopback; port 0: any free one")->capture_default_str();
-  app.add_option("--web", flags.web,
-                 "HOST:PORT on loopback of the dashboard, gRPC-Web and /metrics; port 0: any free one; none: off")
+  app.add_option("--listen", flags.listen, "HOST:PORT, on loopback unless there is TLS; port 0: any free one")
+      ->capture_default_str();
+  app.add_option("--web", flags.web, "HOST:PORT of the dashboard, gRPC-Web and /metrics, as --listen; none: off")
       ->capture_default_str();
   app.add_option(
       "--web-host", flags.web_hosts,
       "NAME or NAME:PORT by which browsers may reach --web besides 127.0.0.1 and localhost; may be repeated");
+  app.add_option("--tls-cert", flags.tls_cert,
+                 "PEM file of a certificate with its chain: --listen and --web are encrypted, and may be any address");
+  app.add_option("--tls-key", flags.tls_key, "PEM file of the certificate's private key");
   app.add_option("--web-idle-timeout", flags.web_idle_timeout, "Seconds until a connection without a request is closed")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();

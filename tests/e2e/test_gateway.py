@@ -8,6 +8,8 @@ import pathlib
 import re
 import socket
 import struct
+import subprocess
+import sys
 import time
 
 import pytest
@@ -521,3 +523,65 @@ def test_many_calls_at_once(web, ended):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: web.call("JobService/Get", request), range(300)))
     assert all(a.messages == expected and a.code == 0 for a in answers)
+
+
+# ---- /metrics
+
+
+def scrape(web):
+    status, headers, body = web.request("GET", "/metrics", headers={"Authorization": f"Bearer {web.token}"})
+    assert status == 200 and headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    samples = {}
+    for line in body.decode().splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            samples[name] = float(value)
+    return body, samples
+
+
+PROMTOOL = pathlib.Path(sys.executable).parent / "promtool"
+DEPLOY = pathlib.Path(__file__).parents[2] / "deploy"
+
+
+def test_metrics_of_known_jobs(tmp_path):
+    daemon = Daemon(tmp_path / "home", cpu_slots=2, flags=FAKE_WORKER)
+    web = Web(daemon)
+    _, samples = scrape(web)
+    assert samples['ddpd_jobs{state="running"}'] == 0 and samples["ddpd_points_ingested_total"] == 0
+    assert samples['ddpd_slots{use="free"}'] == 2
+    for script, end in (("begin step 1 step 2 step 3 finish", "SUCCEEDED"), ("begin step 1 exit 65", "FAILED")):
+        job = submit(daemon, script)
+        assert daemon.wait(job) == end
+    running = submit(daemon, "begin step 1 step 2 progress 2 wait-stop finish")
+    poll(lambda: scrape(web)[1].get(f'ddpd_job_step{{job_id="{running}"}}') == 2, "the job has taken two steps")
+    connection, response = web.open("MetricService/Stream", encode("StreamMetricsRequest", f'job_id: "{running}"', "metric"))
+    read_frame(response)
+    text, samples = scrape(web)
+    assert samples['ddpd_jobs{state="running"}'] == samples['ddpd_jobs{state="failed"}'] == samples['ddpd_jobs{state="succeeded"}'] == 1
+    assert samples['ddpd_jobs_finished_total{outcome="succeeded"}'] == samples['ddpd_jobs_finished_total{outcome="failed"}'] == 1
+    assert samples['ddpd_slots{use="busy"}'] == samples['ddpd_slots{use="free"}'] == 1
+    assert samples["ddpd_points_ingested_total"] == 3 + 1 + 2
+    assert samples[f'ddpd_job_loss{{job_id="{running}"}}'] == 0.5
+    assert samples[f'ddpd_job_steps_planned{{job_id="{running}"}}'] == 100
+    assert samples["ddpd_queue_wait_seconds_count"] == samples['ddpd_queue_wait_seconds_bucket{le="+Inf"}'] == 3
+    assert samples['ddpd_stream_subscribers{kind="metrics"}'] == 1
+    assert samples["process_open_fds"] >= descriptors(daemon) - 5
+    subprocess.run([PROMTOOL, "check", "metrics"], input=text, check=True)
+    connection.close()
+    poll(lambda: scrape(web)[1]['ddpd_stream_subscribers{kind="metrics"}'] == 0, "the reader that went away is gone")
+    daemon.ctl("cancel", running)
+    daemon.wait(running)
+    assert not [name for name in scrape(web)[1] if running in name]
+    daemon.close()
+
+
+def test_deployed_files():
+    subprocess.run([PROMTOOL, "check", "rules", DEPLOY / "prometheus" / "alerts.yml"], check=True)
+    subprocess.run([PROMTOOL, "check", "config", "--syntax-only", DEPLOY / "prometheus" / "prometheus.yml"], check=True)
+
+
+def test_files_name_only_series_that_exist(web, running):
+    known = set(re.findall(rb"^# TYPE (\S+)", scrape(web)[0], re.M))
+    for path in ("prometheus/alerts.yml", "grafana/dashboard.json"):
+        used = set(re.findall(rb"(?:ddpd|process)_[a-z_]+", (DEPLOY / path).read_bytes()))
+        assert {name.removesuffix(b"_bucket") for name in used} <= known, path
