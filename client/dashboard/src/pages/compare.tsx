@@ -1,0 +1,1 @@
+export function ComparePage(_: { params: URLSearchParams }) { return <p>…</p>; }

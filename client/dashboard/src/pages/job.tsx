@@ -1,0 +1,1 @@
+export function JobPage(_: { id: string; tab: string; params: URLSearchParams }) { return <p>…</p>; }

@@ -1,0 +1,1 @@
+export function SubmitPage(_: { params: URLSearchParams }) { return <p>…</p>; }
