@@ -7,7 +7,8 @@ namespace ddp {
 enum class StreamStep {
   kItem,  // the next message has been filled in
   kWait,  // nothing now: the source wakes the asker
-  kPoll,  // nothing now: ask again soon
+  kIdle,  // the same, but ask again when nothing has come for ten seconds
+  kPoll,  // nothing now: ask again soon; it may wake the asker all the same
   kEnd,   // everything has been sent, and nothing more will come
 };
 

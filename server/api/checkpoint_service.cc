@@ -122,7 +122,7 @@ class CheckpointServiceImpl final : public v1::CheckpointService::CallbackServic
   }
   grpc::ServerWriteReactor<v1::ExportCheckpointResponse>* Export(grpc::CallbackServerContext* context,
                                                                  const v1::ExportCheckpointRequest* request) override {
-    return new StreamReactor<WeightsExport, v1::ExportCheckpointResponse>(
+    return StreamReactor<WeightsExport, v1::ExportCheckpointResponse>::Start(
         api_, context, [this, request = *request](const std::function<void()>&) {
           return WeightsExport::Make(api_.manager, tool_, api_.home, request);
         });

@@ -2,6 +2,7 @@
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
 #include "server/manager/watch.h"
+#include "server/manager/watch_all.h"
 
 namespace ddp {
 
@@ -53,10 +54,17 @@ class JobServiceImpl final : public v1::JobService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::WatchJobResponse>* Watch(grpc::CallbackServerContext* context,
                                                         const v1::WatchJobRequest* request) override {
-    return new StreamReactor<JobSubscription, v1::WatchJobResponse>(
+    return StreamReactor<JobSubscription, v1::WatchJobResponse>::Start(
         api_, context, [this, id = request->id(), after = request->after_event()](std::function<void()> wake) {
           return api_.manager.Watch(id, after, std::move(wake));
         });
+  }
+
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchAll(grpc::CallbackServerContext* context,
+                                                            const v1::WatchJobsRequest*) override {
+    using Source = absl::StatusOr<std::unique_ptr<JobsSubscription>>;
+    return StreamReactor<JobsSubscription, v1::WatchJobsResponse>::Start(
+        api_, context, [this](std::function<void()> wake) -> Source { return api_.manager.WatchAll(std::move(wake)); });
   }
 
  private:

@@ -18,7 +18,7 @@ class LogServiceImpl final : public v1::LogService::CallbackService {
   grpc::ServerWriteReactor<v1::FollowLogResponse>* Follow(grpc::CallbackServerContext* context,
                                                           const v1::FollowLogRequest* request) override {
     // It polls the files, so nobody has to wake it.
-    return new StreamReactor<LogFollower, v1::FollowLogResponse>(
+    return StreamReactor<LogFollower, v1::FollowLogResponse>::Start(
         api_, context,
         [this, request = *request](const std::function<void()>&) { return LogFollower::Make(api_.manager, request); });
   }

@@ -1,9 +1,14 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
 #include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
 #include "server/metrics/subscription.h"
+#include "server/metrics/x_axis.h"
 
 namespace ddp {
 
@@ -28,7 +33,35 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
       if (!job.ok()) return job.status();
       v1::QueryMetricsRequest complete = *request;
       complete.set_job_id(job->id());
-      return QueryMetrics(api_.reader, complete);
+      return QueryMetrics(api_.reader, complete, StepsPerEpoch(*job));
+    });
+  }
+  grpc::ServerUnaryReactor* QueryJobs(grpc::CallbackServerContext* context, const v1::QueryJobsRequest* request,
+                                      v1::QueryJobsResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::QueryJobsResponse> {
+      if (const absl::Status status = ValidateQueryJobs(*request); !status.ok()) return status;
+      const absl::StatusOr<std::vector<v1::Job>> jobs = Jobs(request->job_ids());
+      if (!jobs.ok()) return jobs.status();
+      return ddp::QueryJobs(api_.reader, *jobs, request->query());
+    });
+  }
+  grpc::ServerUnaryReactor* ListJobsSeries(grpc::CallbackServerContext* context,
+                                           const v1::ListJobsSeriesRequest* request,
+                                           v1::ListJobsSeriesResponse* response) override {
+    return UnaryOr(api_, context, response, [this, request]() -> absl::StatusOr<v1::ListJobsSeriesResponse> {
+      if (request->job_ids_size() > kMaxListedJobs) {
+        return absl::InvalidArgumentError(absl::StrCat("job_ids has ", request->job_ids_size(), " entries; at most ",
+                                                       kMaxListedJobs, " are allowed"));
+      }
+      const absl::StatusOr<std::vector<v1::Job>> jobs = Jobs(request->job_ids());
+      if (!jobs.ok()) return jobs.status();
+      v1::ListJobsSeriesResponse all;
+      for (const v1::Job& job : *jobs) {
+        absl::StatusOr<v1::ListSeriesResponse> one = ddp::ListSeries(api_.reader, job.id());
+        if (!one.ok()) return one.status();
+        *all.add_jobs() = *std::move(one);
+      }
+      return all;
     });
   }
   grpc::ServerUnaryReactor* Histograms(grpc::CallbackServerContext* context, const v1::QueryHistogramsRequest* request,
@@ -44,7 +77,7 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
   grpc::ServerWriteReactor<v1::StreamMetricsResponse>* Stream(grpc::CallbackServerContext* context,
                                                               const v1::StreamMetricsRequest* request) override {
     using Source = absl::StatusOr<std::unique_ptr<MetricSubscription>>;
-    return new StreamReactor<MetricSubscription, v1::StreamMetricsResponse>(
+    return StreamReactor<MetricSubscription, v1::StreamMetricsResponse>::Start(
         api_, context,
         [this, id = request->job_id(), after = request->after_seq()](std::function<void()> wake) -> Source {
           const absl::StatusOr<v1::Job> job = api_.manager.Get(id);
@@ -54,6 +87,16 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
   }
 
  private:
+  absl::StatusOr<std::vector<v1::Job>> Jobs(const google::protobuf::RepeatedPtrField<std::string>& ids) {
+    std::vector<v1::Job> jobs;
+    for (const std::string& id : ids) {
+      absl::StatusOr<v1::Job> job = api_.manager.Get(id);
+      if (!job.ok()) return job.status();
+      jobs.push_back(*std::move(job));
+    }
+    return jobs;
+  }
+
   ApiContext& api_;
 };
 

@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
   result->services_.push_back(MakeJobService(api));
   result->services_.push_back(MakeMetricService(api));
   result->services_.push_back(MakeLogService(api));
+  result->services_.push_back(MakeLiveService(api));
   result->services_.push_back(MakeCheckpointService(api));
   result->services_.push_back(MakeRunnerService(api));
   result->services_.push_back(MakeSystemService(api, info, result->address_));

@@ -14,6 +14,7 @@ namespace ddp {
 std::unique_ptr<grpc::Service> MakeJobService(ApiContext& api);
 std::unique_ptr<grpc::Service> MakeMetricService(ApiContext& api);
 std::unique_ptr<grpc::Service> MakeLogService(ApiContext& api);
+std::unique_ptr<grpc::Service> MakeLiveService(ApiContext& api);
 std::unique_ptr<grpc::Service> MakeCheckpointService(ApiContext& api);
 // info: what does not change. address: borrowed, complete once the server listens.
 std::unique_ptr<grpc::Service> MakeSystemService(ApiContext& api, const v1::SystemInfo& info,

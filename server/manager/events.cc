@@ -123,7 +123,7 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
       entry.progress_stored_at = parts_.clock.Monotonic();
       batch.SetProgress(id, report.progress());
     }
-    Changed(entry);
+    ProgressChanged(entry);
   }
   batch.Acknowledge(id, attempt.number(), event.seq() - 1, event.seq());
   {
@@ -165,6 +165,7 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
     if (report.has_begun()) {
       attempt.set_start_step(report.begun().start_step());
       attempt.set_last_step(report.begun().start_step());
+      *attempt.mutable_facts() = report.begun().facts();
       job.mutable_progress()->set_step(report.begun().start_step());
       job.mutable_progress()->set_total_steps(report.begun().total_steps());
       std::string facts;

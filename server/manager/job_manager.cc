@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "server/manager/watch.h"
+#include "server/manager/watch_all.h"
 #include "server/store/convert.h"
 
 namespace ddp {
@@ -71,6 +72,7 @@ void JobManager::Poll() {
   std::lock_guard lock(mutex_);
   hurry_ = PollAttempts();
   Schedule();
+  for (auto& [id, entry] : jobs_) TellProgress(entry);
 }
 
 std::string JobManager::JobFolder(const std::string& job_id) const {
@@ -196,6 +198,13 @@ absl::Status JobManager::Commit(Entry& entry, JobRecord record, WriteBatch batch
 
 void JobManager::Changed(Entry& entry) {
   ++entry.version;
+  WakeWatchers(entry);
+  entry.progress_untold = false;
+  entry.progress_told_at = parts_.clock.Monotonic();
+  Tell(entry.record.job.id());
+}
+
+void JobManager::WakeWatchers(Entry& entry) {
   for (JobSubscription* watcher : entry.watchers) watcher->Wake();
 }
 

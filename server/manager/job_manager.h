@@ -30,6 +30,7 @@
 namespace ddp {
 
 class JobSubscription;
+class JobsSubscription;
 
 // Too many jobs would make every list and every start slow before anybody notices why.
 inline constexpr int kMaxWaitingJobs = 1000;
@@ -82,6 +83,8 @@ class JobManager {
   // wake is called with the manager's mutex held, so it must only post, when Next() may have something after kWait.
   absl::StatusOr<std::unique_ptr<JobSubscription>> Watch(const std::string& id, uint64_t after_event,
                                                          std::function<void()> wake);
+  // The same for all jobs.
+  std::unique_ptr<JobsSubscription> WatchAll(std::function<void()> wake);
 
   // A runner has dialled in. PermissionDenied: it is not the live attempt's. The reply and, while the job is stopping,
   // the stop request go to the session.
@@ -100,6 +103,10 @@ class JobManager {
 
  private:
   friend class JobSubscription;
+  friend class JobsSubscription;
+
+  // Watchers of all jobs see the progress of one at most so often.
+  static constexpr absl::Duration kTellProgressEvery = absl::Milliseconds(500);
 
   // How far an attempt's events have come: staged are given to the store, committed are durable.
   struct Feed {
@@ -116,6 +123,8 @@ class JobManager {
     bool force_stop = false;
     absl::Duration retry_at;            // RESTARTING; Clock::Monotonic
     absl::Duration progress_stored_at;  // Clock::Monotonic
+    absl::Duration progress_told_at;    // to watchers of all jobs; Clock::Monotonic
+    bool progress_untold = false;
     uint64_t version = 1;
     std::set<JobSubscription*> watchers;
   };
@@ -131,7 +140,15 @@ class JobManager {
   absl::Status Move(JobRecord& record, JobTrigger trigger, const std::string& reason, WriteBatch& batch) const;
   // Commits the batch with PutJob(record) and makes the record the entry's.
   absl::Status Commit(Entry& entry, JobRecord record, WriteBatch batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Everybody who watches is told.
   void Changed(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeWatchers(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // watch_all.cc
+  void Tell(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ProgressChanged(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those who watch all jobs, when it is time.
+  void TellProgress(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // submit.cc
   absl::Status ResolveParent(v1::JobSpec& spec, std::string* parent_id, std::string* init_path,
@@ -167,6 +184,7 @@ class JobManager {
   const Parts parts_;
   std::mutex mutex_;
   Table jobs_ ABSL_GUARDED_BY(mutex_);
+  std::set<JobsSubscription*> watchers_of_all_ ABSL_GUARDED_BY(mutex_);
 
   std::mutex thread_mutex_;
   std::condition_variable closing_changed_;

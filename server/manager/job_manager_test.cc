@@ -270,6 +270,16 @@ TEST(JobManagerTest, FencedRunners) {
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Attach(hello, session)));
 }
 
+TEST(JobManagerTest, WhatAnAttemptSaysWhenItBeginsStays) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent begun = Rig::Event(1);
+  (*begun.mutable_from_rank()->mutable_event()->mutable_begun()->mutable_facts())["steps_per_epoch"] = "29";
+  Play(rig, id, {begun});
+  rig.Restart();
+  EXPECT_EQ(rig.Job(id).attempts(0).facts().at("steps_per_epoch"), "29");
+}
+
 TEST(JobManagerTest, EventsSentAgainCountOnce) {
   Rig rig;
   const std::string id = rig.Submit();

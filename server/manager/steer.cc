@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "server/manager/job_manager.h"
 #include "server/manager/watch.h"
+#include "server/manager/watch_all.h"
 #include "spec/spec_validation.h"
 
 namespace ddp {
@@ -154,6 +155,7 @@ absl::Status JobManager::Delete(const std::string& id) {
   DDP_RETURN_IF_ERROR(parts_.store.CommitAndWait(std::move(batch)));
   for (JobSubscription* watcher : found->second.watchers) watcher->Wake();
   jobs_.erase(found);
+  Tell(job_id);
   const absl::Status removed = RemoveTree(JobFolder(job_id));
   if (!removed.ok()) LogWarning(absl::StrCat("job ", job_id, " is deleted, but: ", std::string(removed.message())));
   return absl::OkStatus();

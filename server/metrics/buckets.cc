@@ -15,7 +15,11 @@ v1::Bucket MakeBucket(absl::Span<const Point> points) {
   double max = kNan;
   double sum = 0;
   int64_t finite = 0;
+  int64_t first_step = points.front().step;  // along a time axis steps may fall
+  int64_t last_step = first_step;
   for (const Point& point : points) {
+    first_step = std::min(first_step, point.step);
+    last_step = std::max(last_step, point.step);
     if (!std::isfinite(point.value)) continue;
     min = finite == 0 ? point.value : std::min(min, point.value);
     max = finite == 0 ? point.value : std::max(max, point.value);
@@ -23,8 +27,8 @@ v1::Bucket MakeBucket(absl::Span<const Point> points) {
     ++finite;
   }
   v1::Bucket bucket;
-  bucket.set_first_step(points.front().step);
-  bucket.set_last_step(points.back().step);
+  bucket.set_first_step(first_step);
+  bucket.set_last_step(last_step);
   bucket.set_min(min);
   bucket.set_max(max);
   bucket.set_first(points.front().value);
@@ -37,13 +41,15 @@ v1::Bucket MakeBucket(absl::Span<const Point> points) {
 
 }  // namespace
 
-std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_buckets) {
+std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_buckets, const XAxis& axis) {
   std::vector<v1::Bucket> buckets;
   const size_t count = std::min(points.size(), static_cast<size_t>(max_buckets));
   for (size_t i = 0; i < count; ++i) {
     const size_t begin = points.size() * i / count;
     const size_t end = points.size() * (i + 1) / count;
-    buckets.push_back(MakeBucket(points.subspan(begin, end - begin)));
+    v1::Bucket& bucket = buckets.emplace_back(MakeBucket(points.subspan(begin, end - begin)));
+    bucket.set_first_x(axis.At(points[begin]));
+    bucket.set_last_x(axis.At(points[end - 1]));
   }
   return buckets;
 }
@@ -51,6 +57,7 @@ std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_bucket
 v1::SeriesSummary Summarize(const std::string& series, absl::Span<const Point> points) {
   v1::SeriesSummary summary;
   summary.set_series(series);
+  summary.set_type(v1::POINT_TYPE_SCALAR);
   summary.set_count(static_cast<int64_t>(points.size()));
   summary.set_min(kNan);
   summary.set_max(kNan);
@@ -60,6 +67,7 @@ v1::SeriesSummary Summarize(const std::string& series, absl::Span<const Point> p
   summary.set_last(all.last());
   summary.set_min(all.min());
   summary.set_max(all.max());
+  summary.set_non_finite(all.non_finite());
   return summary;
 }
 

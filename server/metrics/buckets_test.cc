@@ -9,12 +9,13 @@ namespace ddp {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+const XAxis kSteps = *XAxis::Make(v1::X_AXIS_STEP, 0, 0);
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(BucketsTest, ExactNumbersOfUnequalBuckets) {
   // 5 points in 2 buckets: [0,2) and [2,5).
   const std::vector<Point> points = {{1, 0, 4.0}, {2, 0, 2.0}, {3, 0, 10.0}, {4, 0, -1.0}, {9, 0, 3.0}};
-  const std::vector<v1::Bucket> buckets = Bucketize(points, 2);
+  const std::vector<v1::Bucket> buckets = Bucketize(points, 2, kSteps);
   ASSERT_EQ(buckets.size(), 2u);
   EXPECT_EQ(buckets[0].first_step(), 1);
   EXPECT_EQ(buckets[0].last_step(), 2);
@@ -35,7 +36,7 @@ TEST(BucketsTest, ExactNumbersOfUnequalBuckets) {
 
 TEST(BucketsTest, NonFiniteValuesAreCountedAndKeptOutOfTheArithmetic) {
   const std::vector<v1::Bucket> buckets =
-      Bucketize(std::vector<Point>{{1, 0, kNan}, {2, 0, 6.0}, {3, 0, kInf}, {4, 0, 2.0}, {5, 0, -kInf}}, 1);
+      Bucketize(std::vector<Point>{{1, 0, kNan}, {2, 0, 6.0}, {3, 0, kInf}, {4, 0, 2.0}, {5, 0, -kInf}}, 1, kSteps);
   ASSERT_EQ(buckets.size(), 1u);
   EXPECT_EQ(buckets[0].min(), 2.0);
   EXPECT_EQ(buckets[0].max(), 6.0);
@@ -47,7 +48,7 @@ TEST(BucketsTest, NonFiniteValuesAreCountedAndKeptOutOfTheArithmetic) {
 }
 
 TEST(BucketsTest, ABucketWithoutFiniteValuesHasNoRange) {
-  const std::vector<v1::Bucket> buckets = Bucketize(std::vector<Point>{{7, 0, kNan}}, 10);
+  const std::vector<v1::Bucket> buckets = Bucketize(std::vector<Point>{{7, 0, kNan}}, 10, kSteps);
   ASSERT_EQ(buckets.size(), 1u);
   EXPECT_TRUE(std::isnan(buckets[0].min()));
   EXPECT_TRUE(std::isnan(buckets[0].max()));
@@ -59,7 +60,7 @@ TEST(BucketsTest, ASpikeAmongAMillionPointsSurvives) {
   std::vector<Point> points(1000000);
   for (size_t i = 0; i < points.size(); ++i) points[i] = {static_cast<int64_t>(i), 0, 1.0};
   points[654321].value = 99.0;
-  const std::vector<v1::Bucket> buckets = Bucketize(points, 100);
+  const std::vector<v1::Bucket> buckets = Bucketize(points, 100, kSteps);
   ASSERT_EQ(buckets.size(), 100u);
   int64_t count = 0;
   for (int i = 0; i < 100; ++i) {
@@ -70,10 +71,10 @@ TEST(BucketsTest, ASpikeAmongAMillionPointsSurvives) {
 }
 
 TEST(BucketsTest, FewerPointsThanBucketsGiveOneBucketEach) {
-  const std::vector<v1::Bucket> buckets = Bucketize(std::vector<Point>{{1, 0, 5.0}, {100, 0, 6.0}}, 1000);
+  const std::vector<v1::Bucket> buckets = Bucketize(std::vector<Point>{{1, 0, 5.0}, {100, 0, 6.0}}, 1000, kSteps);
   ASSERT_EQ(buckets.size(), 2u);
   EXPECT_EQ(buckets[1].first_step(), 100);
-  EXPECT_TRUE(Bucketize({}, 10).empty());
+  EXPECT_TRUE(Bucketize({}, 10, kSteps).empty());
 }
 
 TEST(SummaryTest, IgnoresNonFiniteValuesInTheRange) {
@@ -85,6 +86,8 @@ TEST(SummaryTest, IgnoresNonFiniteValuesInTheRange) {
   EXPECT_TRUE(std::isnan(summary.last()));
   EXPECT_EQ(summary.min(), 1.0);
   EXPECT_EQ(summary.max(), 3.0);
+  EXPECT_EQ(summary.non_finite(), 2);
+  EXPECT_EQ(summary.type(), v1::POINT_TYPE_SCALAR);
 }
 
 }  // namespace

@@ -42,6 +42,11 @@ absl::Status Reader::Prepare() {
                         "SELECT (SELECT min(series) FROM histograms WHERE job_id=?1 AND series>names.name) FROM names "
                         "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"));
   DDP_ASSIGN_OR_RETURN(
+      histogram_extents_,
+      database_.Prepare("SELECT series, count(DISTINCT step), max(step) FROM histograms AS h WHERE job_id=?1 AND NOT "
+                        "EXISTS(SELECT 1 FROM metric_attempts AS later WHERE later.job_id=?1 AND "
+                        "later.attempt>h.attempt AND later.start_step<h.step) GROUP BY series"));
+  DDP_ASSIGN_OR_RETURN(
       histogram_keys_,
       database_.Prepare("SELECT step, attempt FROM histograms AS h WHERE job_id=?1 AND series=?2 AND step>=?3 AND "
                         "step<=?4 AND NOT EXISTS(SELECT 1 FROM metric_attempts AS later WHERE later.job_id=?1 AND "
@@ -150,6 +155,18 @@ absl::StatusOr<std::vector<std::string>> Reader::HistogramSeries(const std::stri
     DDP_ASSIGN_OR_RETURN(const bool row, histogram_series_.Step());
     if (!row) return names;
     names.emplace_back(histogram_series_.Bytes(0));
+  }
+}
+
+absl::StatusOr<std::vector<SeriesExtent>> Reader::HistogramExtents(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { histogram_extents_.Reset(); });
+  histogram_extents_.BindText(1, job_id);
+  std::vector<SeriesExtent> extents;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, histogram_extents_.Step());
+    if (!row) return extents;
+    extents.push_back({std::string(histogram_extents_.Bytes(0)), histogram_extents_.Int(1), histogram_extents_.Int(2)});
   }
 }
 

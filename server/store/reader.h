@@ -34,6 +34,8 @@ class Reader {
   absl::StatusOr<uint64_t> LastChunk(const std::string& job_id);
   // Names of all series that a job has histograms of, sorted.
   absl::StatusOr<std::vector<std::string>> HistogramSeries(const std::string& job_id);
+  // By series.
+  absl::StatusOr<std::vector<SeriesExtent>> HistogramExtents(const std::string& job_id);
   // Of one series and first <= step <= last, by step. Left out are those that a later attempt has superseded: with its
   // first metrics, it replaces all that lies after its start step.
   absl::StatusOr<std::vector<HistogramKey>> HistogramKeys(const std::string& job_id, const std::string& series,
@@ -55,6 +57,7 @@ class Reader {
   Statement chunks_ ABSL_GUARDED_BY(mutex_);
   Statement last_chunk_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_series_ ABSL_GUARDED_BY(mutex_);
+  Statement histogram_extents_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_keys_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_ ABSL_GUARDED_BY(mutex_);
 };

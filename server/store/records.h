@@ -40,6 +40,13 @@ struct HistogramBatch {
   std::vector<v1::Histogram> histograms;
 };
 
+// What a job has of one series of histograms, without what later attempts have superseded.
+struct SeriesExtent {
+  std::string series;
+  int64_t steps = 0;
+  int64_t last_step = 0;
+};
+
 // Where one histogram lies.
 struct HistogramKey {
   int64_t step = 0;
