@@ -6,8 +6,9 @@
 
 #include <chrono>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/host_port.h"
+#include "common/status_macros.h"
 
 namespace ddp {
 
@@ -18,13 +19,8 @@ constexpr int kLargestMessage = 16 << 20;
 
 absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1::SystemInfo info,
                                                             const std::string& listen) {
-  const size_t colon = listen.rfind(':');
-  const std::string host = listen.substr(0, colon);
-  int port = -1;
-  if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("--listen must be HOST:PORT, got \"", listen, "\""));
-  }
-  if (host != "127.0.0.1" && host != "localhost" && host != "[::1]") {
+  DDP_ASSIGN_OR_RETURN(HostPort where, ParseHostPort("--listen", listen));
+  if (!where.is_loopback()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--listen ", listen,
                      ": only loopback addresses (127.0.0.1, [::1]) are allowed, since traffic is not encrypted"));
@@ -50,8 +46,15 @@ absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(ApiContext& api, v1:
   if (result->server_ == nullptr || bound == 0) {
     return absl::InternalError(absl::StrCat("cannot listen on ", listen, ": is the port in use?"));
   }
-  result->address_ = absl::StrCat(host, ":", bound);
+  where.port = bound;
+  result->address_ = where.ToString();
   return result;
+}
+
+std::shared_ptr<grpc::Channel> ApiServer::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  return server_->InProcessChannel(arguments);
 }
 
 ApiServer::~ApiServer() {

@@ -23,6 +23,8 @@ class ApiServer {
   ~ApiServer();
 
   const std::string& address() const { return address_; }
+  // Calls without a socket.
+  std::shared_ptr<grpc::Channel> InProcessChannel();
 
  private:
   std::vector<std::unique_ptr<grpc::Service>> services_;

@@ -17,6 +17,7 @@ namespace {
 constexpr char kLock[] = "/ddpd.lock";
 constexpr char kToken[] = "/token";
 constexpr char kAddress[] = "/address";
+constexpr char kWebAddress[] = "/web-address";
 constexpr size_t kTokenDigits = 64;
 
 absl::Status CheckFolder(const std::string& path) {
@@ -76,10 +77,14 @@ absl::StatusOr<Home> Home::Open(const std::string& path) {
   return home;
 }
 
-absl::Status Home::PublishAddress(const std::string& address) const {
+absl::Status Home::PublishAddress(const std::string& address, const std::string& web_address) const {
+  if (!web_address.empty()) DDP_RETURN_IF_ERROR(WriteFileAtomic(path_ + kWebAddress, web_address + "\n"));
   return WriteFileAtomic(path_ + kAddress, address + "\n");
 }
 
-void Home::RemoveAddress() const { unlink((path_ + kAddress).c_str()); }
+void Home::RemoveAddress() const {
+  unlink((path_ + kAddress).c_str());
+  unlink((path_ + kWebAddress).c_str());
+}
 
 }  // namespace ddp

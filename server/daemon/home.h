@@ -19,8 +19,9 @@ class Home {
   const std::string& path() const { return path_; }
   const std::string& token() const { return token_; }
 
-  // Clients find the daemon by this file: the last thing to write at the start, the first to remove at the end.
-  absl::Status PublishAddress(const std::string& address) const;
+  // Clients find the daemon by these files: the last thing to write at the start, the first to remove at the end.
+  // web_address: of the gateway; empty: it is switched off.
+  absl::Status PublishAddress(const std::string& address, const std::string& web_address) const;
   void RemoveAddress() const;
 
  private:

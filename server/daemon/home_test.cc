@@ -33,8 +33,9 @@ TEST_F(HomeTest, ModesAndToken) {
     EXPECT_EQ(token.size(), 64u);
     EXPECT_EQ(std::filesystem::status(home_).permissions(), perms::owner_all);
     EXPECT_EQ(std::filesystem::status(home_ + "/token").permissions(), perms::owner_read | perms::owner_write);
-    ASSERT_TRUE(home->PublishAddress("127.0.0.1:5").ok());
+    ASSERT_TRUE(home->PublishAddress("127.0.0.1:5", "http://127.0.0.1:6").ok());
     EXPECT_EQ(*ReadFile(home_ + "/address"), "127.0.0.1:5\n");
+    EXPECT_EQ(*ReadFile(home_ + "/web-address"), "http://127.0.0.1:6\n");
   }
   std::filesystem::permissions(home_, perms::all);
   std::filesystem::permissions(home_ + "/token", perms::all);
@@ -42,6 +43,7 @@ TEST_F(HomeTest, ModesAndToken) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->token(), token);
   EXPECT_FALSE(Exists(home_ + "/address"));  // a killed daemon's is not believed
+  EXPECT_FALSE(Exists(home_ + "/web-address"));
   EXPECT_EQ(std::filesystem::status(home_).permissions(), perms::owner_all);
   EXPECT_EQ(std::filesystem::status(home_ + "/token").permissions(), perms::owner_read | perms::owner_write);
 }

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
@@ -15,6 +17,7 @@
 #include "common/logging.h"
 #include "server/api/server.h"
 #include "server/daemon/home.h"
+#include "server/gateway/gateway.h"
 #include "server/jobs/spec_checker.h"
 #include "server/scheduler/slots.h"
 #include "server/store/convert.h"
@@ -23,10 +26,15 @@ namespace ddp {
 namespace {
 
 constexpr int kApiThreads = 16;
+constexpr char kNoWeb[] = "none";
 
 struct Flags {
   std::string home = DefaultHome();
   std::string listen = "127.0.0.1:0";
+  std::string web = "127.0.0.1:0";
+  std::vector<std::string> web_hosts;
+  double web_idle_timeout = 60;
+  double web_transfer_timeout = 30;
   int cpu_slots = 0;
   std::string worker_binary = ExecutableFolder() + "/ddp-worker";
   std::string runner_binary = ExecutableFolder() + "/ddp-runner";
@@ -58,6 +66,15 @@ v1::SystemInfo Describe(const Flags& flags) {
   char name[HOST_NAME_MAX + 1] = "";
   if (gethostname(name, sizeof(name) - 1) == 0) info.set_hostname(name);
   return info;
+}
+
+Gateway::Options GatewayOptions(const Flags& flags, const std::string& token) {
+  const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(seconds * 1000)); };
+  return {
+      .listen = flags.web,
+      .hosts = flags.web_hosts,
+      .token = token,
+      .limits = {.idle = milliseconds(flags.web_idle_timeout), .transfer = milliseconds(flags.web_transfer_timeout)}};
 }
 
 absl::Status CheckBinaries(const Flags& flags) {
@@ -92,20 +109,35 @@ absl::Status Serve(const Flags& flags) {
   absl::StatusOr<std::unique_ptr<JobManager>> manager =
       JobManager::Open(std::move(options), {**store, hub, launcher, checker, Clock::System()});
   if (!manager.ok()) return manager.status();
+  v1::SystemInfo info = Describe(flags);
+  std::unique_ptr<Gateway> gateway;
+  if (flags.web != kNoWeb) {
+    absl::StatusOr<std::unique_ptr<Gateway>> listening = Gateway::Listen(GatewayOptions(flags, home->token()));
+    if (!listening.ok()) return listening.status();
+    gateway = *std::move(listening);
+    info.set_web_address(gateway->url());
+  }
   Executor executor(kApiThreads);
   ApiContext api{**manager, hub, (*store)->reader(), executor, home->token(), flags.home, flags.worker_binary};
-  absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, Describe(flags), flags.listen);
+  absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, info, flags.listen);
   if (!server.ok()) return server.status();
+  if (gateway != nullptr) {
+    gateway->Serve({.channel = (*server)->InProcessChannel(),
+                    .metrics = [] { return std::string(); },
+                    .run_blocking = [&executor](std::function<void()> task) { executor.Post(std::move(task)); }});
+  }
   (*manager)->StartBackgroundThread();
-  if (absl::Status status = home->PublishAddress((*server)->address()); !status.ok()) return status;
-  LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", home ", flags.home, ", ",
-                       inventory.slots.size(), inventory.has_gpus ? " GPU" : " CPU", " slots"));
+  if (absl::Status status = home->PublishAddress((*server)->address(), info.web_address()); !status.ok()) return status;
+  LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", dashboard ",
+                       gateway != nullptr ? gateway->url() : "off", ", home ", flags.home, ", ", inventory.slots.size(),
+                       inventory.has_gpus ? " GPU" : " CPU", " slots"));
   int signal = 0;
   do {
     sigwait(&signals, &signal);
   } while (signal == SIGHUP);  // a closed terminal is no reason to stop
   LogInfo(absl::StrCat("ddpd stops (signal ", signal, "); running jobs go on and are found again by the next ddpd"));
   home->RemoveAddress();
+  gateway.reset();  // its calls go to the server
   server->reset();
   return absl::OkStatus();
 }
@@ -118,6 +150,19 @@ int main(int argc, char** argv) {
   CLI::App app("ddpd: the daemon that queues and runs training jobs. Steer it with ddpctl.");
   app.add_option("--home", flags.home, "Folder of its state (jobs, token, database)")->capture_default_str();
   app.add_option("--listen", flags.listen, "HOST:PORT on loopback; port 0: any free one")->capture_default_str();
+  app.add_option("--web", flags.web,
+                 "HOST:PORT on loopback of the dashboard, gRPC-Web and /metrics; port 0: any free one; none: off")
+      ->capture_default_str();
+  app.add_option(
+      "--web-host", flags.web_hosts,
+      "NAME or NAME:PORT by which browsers may reach --web besides 127.0.0.1 and localhost; may be repeated");
+  app.add_option("--web-idle-timeout", flags.web_idle_timeout, "Seconds until a connection without a request is closed")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app.add_option("--web-transfer-timeout", flags.web_transfer_timeout,
+                 "Seconds until a connection on which a request or an answer does not move is closed")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
   app.add_option("--cpu-slots", flags.cpu_slots, "Number of CPU slots, instead of GPUs or one per core")
       ->check(CLI::Range(1, 4096));
   app.add_option("--worker-binary", flags.worker_binary, "ddp-worker; the CUDA one stands beside it")

@@ -25,7 +25,7 @@ export interface CardProps {
   file: string; // name of downloads, without an ending
 }
 
-export const CHART_HEIGHT = 190;
+const HEIGHT = 208;
 
 export function ChartCard(props: CardProps) {
   const { title, lines, options } = props;
@@ -65,10 +65,11 @@ export function ChartCard(props: CardProps) {
       <div class="readout">
         <span class="muted where">{cursorText(lines, cursor, options.axis)}</span>
         {lines.map((line, i) => (
-          <span key={line.key} class="value">
+          <span key={line.key} class="value" title={props.names.get(line.key)}>
             <Swatch colour={line.colour} />
-            {lines.length > 1 && <span class="muted">{props.names.get(line.key)}</span>} <b>{values[i]!.text}</b>
-            <span class="muted">{values[i]!.band}</span>
+            {lines.length > 1 && <span class="line-name muted">{props.names.get(line.key)}</span>}
+            <b>{values[i]!.text}</b>
+            {lines.length <= 2 && <span class="muted">{values[i]!.band}</span>}
           </span>
         ))}
       </div>
@@ -81,7 +82,7 @@ export function ChartCard(props: CardProps) {
           range={props.range}
           marks={props.marks}
           sync={props.sync}
-          height={CHART_HEIGHT}
+          height={HEIGHT}
           onZoom={props.onZoom}
           onCursor={setCursor}
         />

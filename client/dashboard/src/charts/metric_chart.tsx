@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { JobMetrics, Source } from '../api/job_metrics';
 import { metricsCsv } from '../model/csv';
+import { isExact } from '../model/chart_groups';
 import { emptyLine } from '../model/line';
 import { useApp } from '../ui/app';
 import { ChartCard, ChartPlace } from './chart_card';
@@ -30,7 +31,8 @@ export function MetricChart(props: MetricChartProps) {
 }
 
 function Mounted(props: MetricChartProps & { place: HTMLElement | null }) {
-  const { job, series, options, range } = props;
+  const { job, series, range } = props;
+  const options = useMemo(() => (series.every(isExact) ? { ...props.options, smoothing: 0 } : props.options), [props.options, series.join()]);
   const { clients } = useApp();
   const key = series.join('\n');
   const [source, setSource] = useState<Source | undefined>(undefined);

@@ -77,7 +77,13 @@ export function Plot(props: PlotProps) {
     plot.setData(drawn.current.columns as uPlot.AlignedData, false);
     const x = drawn.current.columns[0];
     const [from, to] = props.range ?? [x[0] ?? (options.logX ? 1 : 0), x.at(-1) ?? 1];
-    plot.setScale('x', from === to ? { min: from - 0.5, max: to + 0.5 } : { min: from, max: to });
+    const [low, high] = from === to ? [from - 0.5, to + 0.5] : [from, to];
+    const y = yRange(drawn.current.columns, options.clip, low, high) ?? (options.logY ? [0.1, 1] : [0, 1]);
+    const [bottom, top] = padded(y as [number, number], options.logY);
+    plot.batch(() => {
+      plot.setScale('x', { min: low, max: high });
+      plot.setScale('y', { min: bottom, max: top });
+    });
   }, [shape, props.version, props.range, props.marks, options.smoothing, options.clip]);
 
   return (
@@ -148,14 +154,12 @@ function makeOptions(host: HTMLElement, latest: Ref<PlotProps>, drawn: Ref<{ col
       bind: { dblclick: () => () => (latest.current.onZoom(undefined), null) },
     },
     scales: {
-      x: { time: options.axis === XAxis.WALL_TIME, distr: options.logX ? 3 : 1 },
+      x: { time: options.axis === XAxis.WALL_TIME, distr: options.logX ? 3 : 1, auto: false, range: (_, min, max) => [min, max] },
       y: {
         distr: options.logY ? 3 : 1,
-        range: (plot) => {
-          const { clip, logY } = latest.current.options;
-          const range = yRange(drawn.current.columns, clip, plot.scales.x!.min ?? -Infinity, plot.scales.x!.max ?? Infinity);
-          return padded(range ?? (logY ? [0.1, 1] : [0, 1]), logY);
-        },
+        // Set together with x; uPlot's own ranges are those of the moment before.
+        auto: false,
+        range: (_, min, max) => [min, max],
       },
     },
     axes: [

@@ -11,6 +11,11 @@ export function isSystemSeries(name: string): boolean {
   return /^(system|sys|gpu|cpu|process|worker)[./_]/.test(name) || /(_per_second|_seconds|_bytes|_celsius|_watts|_utilization|_ratio)$/.test(name);
 }
 
+// Set, not measured: smoothing would show what never was.
+export function isExact(name: string): boolean {
+  return name === 'lr' || name === 'epoch';
+}
+
 export function chartGroups(series: readonly string[]): string[][] {
   const left = new Set(series);
   const groups: string[][] = [];

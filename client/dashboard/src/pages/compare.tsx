@@ -9,6 +9,7 @@ import type { ChartOptions, PlotLine, Range } from '../charts/plot';
 import { loadChartOptions } from '../charts/use_options';
 import type { Job } from '../gen/ddp/v1/job_pb';
 import { PointType, type SeriesSummary } from '../gen/ddp/v1/metric_pb';
+import { chartGroups, isExact } from '../model/chart_groups';
 import { metricsCsv } from '../model/csv';
 import { formatNumber } from '../model/format';
 import { groupLine } from '../model/groups';
@@ -69,7 +70,7 @@ export function ComparePage({ params }: { params: URLSearchParams }) {
 
   const specs = useMemo(() => new Map(found.map((job) => [job.id, specValues(job.spec)])), [ids]);
   const bundles = useMemo(() => makeBundles(found, specs, group), [ids, group, specs]);
-  const series = [...new Set([...summaries.values()].flatMap((list) => list.map((s) => s.series)))];
+  const series = chartGroups([...new Set([...summaries.values()].flatMap((list) => list.map((s) => s.series)))]).flat();
   const shown = series.filter((name) => name.toLowerCase().includes(filter.toLowerCase()));
   // Fields in which the jobs differ are those worth grouping by.
   const differing = SPEC_FIELDS.map((f) => f.path).filter((path) => new Set(found.map((job) => specs.get(job.id)?.get(path))).size > 1);
@@ -164,8 +165,9 @@ function CompareChart(props: CompareChartProps) {
   return <div ref={place}>{near ? <MountedCompare {...props} /> : <ChartPlace title={props.series} />}</div>;
 }
 
-function MountedCompare({ series, ids, bundles, options, range, setRange, round, grouped }: CompareChartProps) {
+function MountedCompare({ series, ids, bundles, options: chosen, range, setRange, round, grouped }: CompareChartProps) {
   const { clients } = useApp();
+  const options = useMemo(() => (isExact(series) ? { ...chosen, smoothing: 0 } : chosen), [series, chosen]);
   const [answer, setAnswer] = useState<{ lines: ReadonlyMap<string, Line>; version: number }>({ lines: new Map(), version: 0 });
   const [loading, setLoading] = useState(true);
   const [error, setError] = useState('');

@@ -74,7 +74,7 @@ function JobHeader({ job }: { job: Job }) {
   const trained = progress !== undefined && progress.step > 0n;
   const facts: [string, string][] = [];
   if (progress && progress.totalSteps > 0n) facts.push(['Step', `${formatCount(progress.step)} / ${formatCount(progress.totalSteps)}`]);
-  if (progress && progress.epochs > 0) facts.push(['Epoch', `${Math.min(progress.epoch + 1, progress.epochs)} / ${progress.epochs}`]);
+  if (trained && progress.epochs > 0) facts.push(['Epoch', `${Math.min(progress.epoch + 1, progress.epochs)} / ${progress.epochs}`]);
   if (trained) facts.push(['Loss', formatNumber(progress.loss)]);
   if (progress?.accuracy !== undefined) facts.push(['Accuracy', formatNumber(progress.accuracy)]);
   if (progress?.validLoss !== undefined) facts.push(['Valid loss', formatNumber(progress.validLoss)]);

@@ -64,7 +64,7 @@ export function LogsTab({ job }: { job: Job }) {
         <label>
           <input type="checkbox" checked={follow} onChange={(e) => setFollow(e.currentTarget.checked)} /> Follow
         </label>
-        <span class="muted">{lines.length >= LOG_LINES ? `the last ${LOG_LINES} lines` : `${lines.length} lines`}</span>
+        <span class="muted">{lines.length >= LOG_LINES ? `the last ${LOG_LINES} lines` : lines.length === 1 ? '1 line' : `${lines.length} lines`}</span>
       </div>
       {error !== '' && <p class="error-text">{error}</p>}
       <div class="log card" ref={view} onScroll={scrolled} tabIndex={0} role="log" aria-label="Log" aria-live="off">

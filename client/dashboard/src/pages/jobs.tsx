@@ -206,8 +206,8 @@ function Row(props: { job: Job; now: number; loss: readonly number[]; chosen: bo
       <td class="progress">
         <ProgressBar value={fraction(job)} label={`Progress of ${title}`} />
         <div class="sub">
-          {progress && progress.totalSteps > 0n ? `${formatCount(progress.step)} / ${formatCount(progress.totalSteps)}` : '–'}
-          {progress && progress.epochs > 0 && ` · epoch ${Math.min(progress.epoch + 1, progress.epochs)}/${progress.epochs}`}
+          {progress && progress.totalSteps > 0n ? `${formatCount(progress.step)} / ${formatCount(progress.totalSteps)}` : trained ? formatCount(progress.step) : '–'}
+          {trained && progress.epochs > 0 && ` · epoch ${Math.min(progress.epoch + 1, progress.epochs)}/${progress.epochs}`}
         </div>
       </td>
       <td class="number loss">

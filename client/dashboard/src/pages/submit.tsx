@@ -41,9 +41,18 @@ function fieldsOf(wanted: (path: string) => boolean): SpecField[] {
   return SPEC_FIELDS.filter((f) => wanted(f.path) && !MAIN.includes(f.path));
 }
 
+const LABELS: Record<string, string> = {
+  'training.data.source': 'data',
+  'training.data.limit': 'limit of training samples',
+  'training.model.name': 'model',
+  'training.init_from': 'start from',
+  'training.lr': 'learning rate',
+  'resources.nproc': 'ranks',
+};
+
 // "training.data.label_column" -> "label column"
 function labelOf(path: string): string {
-  return path.split('.').at(-1)!.replaceAll('_', ' ');
+  return LABELS[path] ?? path.split('.').at(-1)!.replaceAll('_', ' ');
 }
 
 function requestId(): string {
