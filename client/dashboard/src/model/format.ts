@@ -8,7 +8,7 @@ export function formatNumber(value: number | undefined): string {
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
   if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace('e+', 'e');
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
   if (size >= 1000) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(4)));
 }

@@ -112,7 +112,7 @@ function JobHeader({ job }: { job: Job }) {
           </div>
         ))}
       </dl>
-      {job.stateReason !== '' && <p class="sub">{job.stateReason}</p>}
+      {job.stateReason !== '' && job.stateReason !== failure?.message && <p class="sub">{job.stateReason}</p>}
       {failure && failure.message !== '' && (
         <details class={`failure ${job.state === JobState.FAILED ? 'bad' : ''}`} open={job.state === JobState.FAILED}>
           <summary>
