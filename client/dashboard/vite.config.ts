@@ -12,6 +12,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     sourcemap: false,
   },
-  server: { proxy: { '^/ddp\\.v1\\.': { target: daemon, changeOrigin: true } } },
+  server: { proxy: { '^/ddp\\.v1\\.': { target: daemon, changeOrigin: true, headers: { origin: daemon } } } },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 });

@@ -27,7 +27,8 @@ export function makeClients(transport: Transport): Clients {
 // gRPC-Web to the server that the page came from.
 export function browserTransport(token: () => string): Transport {
   const authorize: Interceptor = (next) => (request) => {
-    request.header.set('authorization', `Bearer ${token()}`);
+    // The login box tries a token of its own.
+    if (!request.header.has('authorization')) request.header.set('authorization', `Bearer ${token()}`);
     return next(request);
   };
   return createGrpcWebTransport({

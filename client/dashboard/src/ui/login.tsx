@@ -3,7 +3,7 @@ import { useApp } from './app';
 import { errorText, isRefusedToken } from '../api/errors';
 
 export function Login({ refused }: { refused: boolean }) {
-  const { clients, setToken, token } = useApp();
+  const { clients, setToken } = useApp();
   const [text, setText] = useState('');
   const [error, setError] = useState(refused ? 'The daemon refused this token.' : '');
   const [busy, setBusy] = useState(false);
@@ -12,14 +12,10 @@ export function Login({ refused }: { refused: boolean }) {
     event.preventDefault();
     if (text.trim() === '' || busy) return;
     setBusy(true);
-    const before = token.value;
-    // The call below is made with the new token; the page goes on only when the daemon takes it.
-    token.set(text.trim());
     try {
-      await clients.system.getInfo({});
+      await clients.system.getInfo({}, { headers: { authorization: `Bearer ${text.trim()}` } });
       setToken(text.trim());
     } catch (e) {
-      token.set(before);
       setError(isRefusedToken(e) ? 'The daemon refused this token.' : errorText(e));
       setBusy(false);
     }
