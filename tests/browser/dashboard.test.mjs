@@ -91,7 +91,6 @@ test('a live point reaches the pixels', async () => {
 test('zoom by mouse asks for finer buckets, on all charts, and 0 shows everything again', async () => {
   const page = await open(`/jobs/${done}`);
   const [card, other] = [await chart(page, 'loss'), await chart(page, 'acc')];
-  await card.scrollIntoViewIfNeeded();
   await poll(async () => (await drawn(card)).length > 0, 'points are drawn');
   const queries = [];
   page.on('request', (request) => request.url().endsWith('/Query') && queries.push(request.url()));
@@ -149,7 +148,7 @@ test('resume by click goes on as a second attempt, live', async () => {
   const page = await open(`/jobs/${long}`);
   await page.getByRole('button', { name: 'Resume' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Resume the job' }).click();
-  await page.getByText('long is queued.').waitFor();
+  await page.getByText(/^long is (queued|starting)\.$/).waitFor();
   await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 30_000 });
   const card = await chart(page, 'loss');
   const newest = async () => (await drawn(card)).at(-1)?.[0] ?? 0;

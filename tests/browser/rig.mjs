@@ -142,7 +142,8 @@ export async function openPage(context, daemon, place, forgive) {
 // The card of one chart, once its data is there.
 export async function chart(page, title) {
   const card = page.locator(`section.chart[aria-label="${title}"]`);
-  await card.scrollIntoViewIfNeeded();
+  // What is far away is only a placeholder, which the chart replaces once it is near.
+  await card.evaluate((element) => element.scrollIntoView({ block: 'center' }));
   await card.locator('.plot canvas').waitFor();
   return card;
 }
