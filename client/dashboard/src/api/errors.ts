@@ -1,5 +1,6 @@
-import { Code, ConnectError } from '@connectrpc/connect';
+import { Code, ConnectError, decodeBinaryHeader } from '@connectrpc/connect';
 import { ErrorDetailSchema } from '../gen/ddp/v1/job_pb';
+import { DETAILS } from './status_details';
 
 // One sentence for people.
 export function errorText(error: unknown): string {
@@ -17,11 +18,11 @@ export function isRefusedToken(error: unknown): boolean {
 // Violations by the field's path; empty for an error that has none.
 export function violations(error: unknown): Map<string, string> {
   const found = new Map<string, string>();
-  for (const detail of ConnectError.from(error).findDetails(ErrorDetailSchema)) {
-    for (const v of detail.violations) {
-      const before = found.get(v.field);
-      found.set(v.field, before === undefined ? v.description : `${before}; ${v.description}`);
-    }
+  const detail = ConnectError.from(error).metadata.get(DETAILS);
+  if (detail === null) return found;
+  for (const v of decodeBinaryHeader(detail, ErrorDetailSchema).violations) {
+    const before = found.get(v.field);
+    found.set(v.field, before === undefined ? v.description : `${before}; ${v.description}`);
   }
   return found;
 }

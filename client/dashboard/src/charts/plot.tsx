@@ -103,7 +103,9 @@ function pressed(event: KeyboardEvent, plot: uPlot | undefined, props: PlotProps
   const x = plot?.data[0];
   if (!plot || !x || x.length === 0) return;
   const last = x.length - 1;
-  const at = plot.cursor.idx ?? last;
+  // By its place: the index is that of the points before the newest answer.
+  const left = plot.cursor.left ?? -1;
+  const at = left >= 0 ? plot.posToIdx(left) : last;
   const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const zoom = { '+': 0.5, '=': 0.5, '-': 2, _: 2 }[event.key];
   if (move !== undefined) {
