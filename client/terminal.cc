@@ -25,6 +25,12 @@ bool IsTerminal(int fd) {
 }
 }  // namespace
 
+std::optional<int> TerminalColumns(int fd) {
+  winsize size{};
+  if (isatty(fd) != 1 || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 Terminal::Terminal(int fd) : fd_(fd), is_terminal_(IsTerminal(fd)), thread_([this] { DrawWhenDue(); }) {}
 
 Terminal::~Terminal() {
@@ -38,10 +44,10 @@ Terminal::~Terminal() {
 }
 
 int Terminal::width() const {
-  winsize size{};
-  if (!is_terminal_ || ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 120;
+  const std::optional<int> columns = TerminalColumns(fd_);
+  if (!is_terminal_ || !columns) return 120;
   // The last column stays free: writing into it moves the cursor on some terminals.
-  return std::max(20, size.ws_col - 1);
+  return std::max(20, *columns - 1);
 }
 
 void Terminal::Write(const std::string& text) const {

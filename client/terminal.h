@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -11,6 +12,9 @@
 #include "absl/time/time.h"
 
 namespace ddp {
+
+// Of the terminal behind the descriptor; unset: it is none, or does not know.
+std::optional<int> TerminalColumns(int fd);
 
 // On a terminal the live line is redrawn at the bottom, at most 10 times a second, and every other line is put above it
 // in the same write, so that the two never mix. What comes too soon after the last drawing is drawn as soon as it is

@@ -1,8 +1,10 @@
 // ddpctl metrics.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/text_table.h"
-#include "client/verbs/verbs.h"
+#include "client/verbs/metrics_verbs.h"
 
 namespace ddp {
 
@@ -15,6 +17,7 @@ struct MetricFlags {
   int max_buckets = 0;
   bool csv = false;
   bool follow = false;
+  PlotFlags plot;
 };
 
 constexpr char kCsvHeader[] = "attempt,series,step,time,value\n";
@@ -99,8 +102,13 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
 }
 
 void RunMetrics(const MetricFlags& flags, const Globals& globals) {
+  if (flags.plot.on && (flags.csv || flags.follow || flags.max_buckets > 0 || !globals.is_text())) {
+    throw ExitError(kUsage, "--plot draws; it cannot be had with --csv, --follow, --max-buckets or -o json|yaml");
+  }
   Connection connection = Connection::Open(globals.connection);
-  if (flags.follow) {
+  if (flags.plot.on) {
+    PlotMetrics(flags.id, flags.series, flags.attempt, flags.plot, connection);
+  } else if (flags.follow) {
     Follow(flags, globals, connection);
   } else if (flags.series.empty() && flags.attempt == 0 && flags.max_buckets == 0 && !flags.csv) {
     Summaries(flags, globals, connection);
@@ -112,10 +120,11 @@ void RunMetrics(const MetricFlags& flags, const Globals& globals) {
 }  // namespace
 
 void AddMetrics(CLI::App& app, Globals& globals) {
-  CLI::App& verb =
-      *app.add_subcommand("metrics", "Metrics of a job: a summary, or with --csv, --series or --follow its points");
+  CLI::App& verb = *app.add_subcommand(
+      "metrics", "Metrics of a job: a summary, with --plot charts, or with --csv, --series or --follow its points");
   auto flags = std::make_shared<MetricFlags>();
-  verb.add_option("JOB", flags->id, "Id, or a unique beginning of it")->required();
+  // Required, unless one of the verbs below follows.
+  verb.add_option("JOB", flags->id, "Id, or a unique beginning of it");
   verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
   verb.add_option("--attempt", flags->attempt, "Only this attempt; default: the merged view")
       ->check(CLI::PositiveNumber);
@@ -123,7 +132,12 @@ void AddMetrics(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(1, 100000));
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
   verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
-  verb.callback([flags, &globals] { RunMetrics(*flags, globals); });
+  AddPlotFlags(verb, flags->plot);
+  verb.callback([flags, &verb, &globals] {
+    if (!verb.get_subcommands().empty()) return;
+    if (flags->id.empty()) throw ExitError(kUsage, "metrics needs a JOB, or export or import (ddpctl metrics --help)");
+    RunMetrics(*flags, globals);
+  });
 }
 
 }  // namespace ddp

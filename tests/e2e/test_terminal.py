@@ -1,0 +1,66 @@
+"""ddpctl's charts and live screens, of jobs whose worker is played by script."""
+
+
+import pytest
+
+from harness import BIN
+from terminal import on_a_terminal, visible
+
+FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
+
+
+@pytest.fixture(scope="module")
+def job(daemon):
+    """The fake worker's loss at step n is 1 / n."""
+    script = "begin " + " ".join(f"step {n}" for n in range(1, 41)) + " finish"
+    job = daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}")
+    assert daemon.wait(job) == "SUCCEEDED"
+    return job
+
+
+def test_a_chart_in_a_pipe_has_80_columns_and_no_escape_codes(daemon, job):
+    done = daemon.run("metrics", job, "--plot", "--series", "loss", env={"LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "loss  0.025 at step 40  min 0.025  max 1"
+    assert len(lines) == 1 + 12 + 2
+    assert max(map(len, lines)) == 80
+    assert "\x1b" not in done.stdout
+    # The curve falls: its first dot is in the top row, its last one in the bottom row.
+    assert lines[1][4] != " " and lines[12].rstrip()[-1] in "⣀⡀⢀⣠⠤⠒"
+
+
+def test_ascii_without_a_utf8_locale(daemon, job):
+    done = daemon.run("metrics", job, "--plot", env={"LC_ALL": "C"})
+    assert done.returncode == 0 and done.stdout.isascii()
+    assert "loss  0.025 at step 40" in done.stdout
+
+
+def test_size_smoothing_and_log_axis(daemon, job):
+    done = daemon.run("metrics", job, "--plot", "--width", 40, "--height", 5, "--log-y", "--smooth", 0.5,
+                      "--series", "loss", env={"LC_ALL": "C.UTF-8"})
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8 and max(map(len, lines)) <= 40
+    assert any(line.startswith("0.1") for line in lines)
+
+
+def test_colours_only_on_a_terminal_that_wants_them(daemon, job):
+    env = daemon.env | {"LC_ALL": "C.UTF-8"}
+    code, text = on_a_terminal(env, "metrics", job, "--plot", "--series", "loss", columns=40)
+    assert code == 0 and "\x1b[36m" in text
+    assert max(map(len, visible(text).splitlines())) <= 40
+    code, text = on_a_terminal(env | {"NO_COLOR": "1"}, "metrics", job, "--plot", "--series", "loss", columns=40)
+    assert code == 0 and "\x1b" not in text
+
+
+def test_a_series_without_points_is_named(daemon, job):
+    done = daemon.run("metrics", job, "--plot", "--series", "los")
+    assert "--series los: there are no points" in done.stderr
+
+
+def test_flags_that_exclude_each_other(daemon, job):
+    done = daemon.run("metrics", job, "--plot", "--csv")
+    assert done.returncode == 2 and "--plot draws" in done.stderr
+    done = daemon.run("metrics")
+    assert done.returncode == 2 and "metrics needs a JOB" in done.stderr
+    assert daemon.ctl("metrics", job, "--csv", "--series", "loss").startswith("attempt,series,step,time,value\n0,loss,1,")
