@@ -11,13 +11,17 @@ namespace {
 
 constexpr int kPatienceMs = 30000;
 
+Terminal::LiveLine Text(const std::string& text) {
+  return [text](int) { return text; };
+}
+
 TEST(TerminalTest, LinesGoAboveTheLiveLineInOneWrite) {
   Pty pty;
   Terminal terminal(pty.fd());
   EXPECT_EQ(terminal.width(), 79);
   terminal.Print("before");
   EXPECT_EQ(pty.Output(), "before\r\n");
-  terminal.Live("bar 1");
+  terminal.Live(Text("bar 1"));
   EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1");
   terminal.Print("event");
   EXPECT_EQ(pty.Output(), "\r\x1b[Kevent\r\nbar 1");
@@ -30,10 +34,10 @@ TEST(TerminalTest, LinesGoAboveTheLiveLineInOneWrite) {
 TEST(TerminalTest, WhatComesTooSoonIsDrawnLaterAndOnlyTheNewest) {
   Pty pty;
   Terminal terminal(pty.fd());
-  terminal.Live("bar 1");
+  terminal.Live(Text("bar 1"));
   EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1");
-  terminal.Live("bar 2");
-  terminal.Live("bar 3");
+  terminal.Live(Text("bar 2"));
+  terminal.Live(Text("bar 3"));
   EXPECT_EQ(pty.Output(kPatienceMs), "\r\x1b[Kbar 3");
 }
 
@@ -41,11 +45,11 @@ TEST(TerminalTest, AnEventBringsTheNewestLiveLineAndNothingIsDrawnAfterTheEnd) {
   Pty pty;
   {
     Terminal terminal(pty.fd());
-    terminal.Live("bar 1");
-    terminal.Live("bar 2");
+    terminal.Live(Text("bar 1"));
+    terminal.Live(Text("bar 2"));
     terminal.Print("event");
     EXPECT_EQ(pty.Output(), "\r\x1b[Kbar 1\r\x1b[Kevent\r\nbar 2");
-    terminal.Live("bar 3");
+    terminal.Live(Text("bar 3"));
   }
   EXPECT_EQ(pty.Output(), "\r\x1b[K");
 }
@@ -55,8 +59,23 @@ TEST(TerminalTest, ControlCharactersAreShownNotObeyed) {
   Terminal terminal(pty.fd());
   terminal.Print("a \x1b[2J\xC2\x9B\rb\n  c \\n");
   EXPECT_EQ(pty.Output(), "a \\x1B[2J\\xC2\\x9B\\x0Db\r\n  c \\n\r\n");
-  terminal.Live("x\n\x1b[A");
+  terminal.Live(Text("x\n\x1b[A"));
   EXPECT_EQ(pty.Output(), "\r\x1b[Kx\\n\\x1B[A");
+}
+
+TEST(TerminalTest, ANewSizeIsDrawnAtOnceAndTheWrappedLineGoes) {
+  Pty pty;
+  Terminal terminal(pty.fd());
+  const auto bar = [](int width) { return std::string(static_cast<size_t>(width), '#'); };
+  terminal.Live(bar);
+  EXPECT_EQ(pty.Output(), "\r\x1b[K" + std::string(79, '#'));
+  // 79 columns on a terminal of 30 are three rows; the cursor is in the last one.
+  pty.Resize(30);
+  EXPECT_EQ(pty.Output(kPatienceMs), "\x1b[A\x1b[A\r\x1b[J" + std::string(29, '#'));
+  pty.Resize(40);
+  EXPECT_EQ(pty.Output(kPatienceMs), "\r\x1b[K" + std::string(39, '#'));
+  terminal.Print("event");
+  EXPECT_EQ(pty.Output(kPatienceMs), "\r\x1b[Kevent\r\n" + std::string(39, '#'));
 }
 
 TEST(PlainTerminalTest, NoEscapeCodesWithoutATerminal) {
@@ -66,8 +85,8 @@ TEST(PlainTerminalTest, NoEscapeCodesWithoutATerminal) {
   const UniqueFd in(fds[1]);
   Terminal terminal(in.get());
   EXPECT_EQ(terminal.width(), 120);
-  terminal.Live("bar 1");
-  terminal.Live("bar 2");
+  terminal.Live(Text("bar 1"));
+  terminal.Live(Text("bar 2"));
   terminal.Print("event");
   terminal.ClearLive();
   char buffer[100];

@@ -45,7 +45,7 @@ class OnTerminal:
             assert time.monotonic() < end, f"not within {timeout} s: {text!r} in {self.output[start:]!r}"
             if not self.read():
                 break
-        assert text in self.output[start:], self.output[start:]
+        assert text in self.output[start:], self.output
         return self.output.index(text, start)
 
     def press(self, keys):

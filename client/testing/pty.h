@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -28,6 +29,12 @@ class Pty {
   }
   // What a program writes to.
   int fd() const { return slave_.get(); }
+  // Its program is told as the kernel would tell it, if this were its controlling terminal.
+  void Resize(unsigned short columns) {
+    const winsize size{.ws_row = 24, .ws_col = columns};
+    ioctl(slave_.get(), TIOCSWINSZ, &size);
+    raise(SIGWINCH);
+  }
   // What has been written since the last call; waits for something to come for at most so long.
   std::string Output(int timeout_ms = 0) {
     pollfd wait{master_.get(), POLLIN, 0};

@@ -51,6 +51,7 @@ Response Call(const Connection& connection, Stub& stub,
 
 struct WatchOptions {
   bool talk = true;                                   // draw progress and events on standard error
+  bool logs = false;                                  // and the lines of rank 0
   absl::Duration timeout = absl::InfiniteDuration();  // kNoDaemon when it passes
 };
 // Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches:

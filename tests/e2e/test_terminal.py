@@ -4,7 +4,7 @@
 import pytest
 
 from harness import BIN
-from terminal import on_a_terminal, visible
+from terminal import OnTerminal, on_a_terminal, visible
 
 FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
 
@@ -64,3 +64,60 @@ def test_flags_that_exclude_each_other(daemon, job):
     done = daemon.run("metrics")
     assert done.returncode == 2 and "metrics needs a JOB" in done.stderr
     assert daemon.ctl("metrics", job, "--csv", "--series", "loss").startswith("attempt,series,step,time,value\n0,loss,1,")
+
+
+def trains(daemon, script, *args):
+    return daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}", *args)
+
+
+def test_watch_fits_40_columns_and_follows_a_resize(daemon):
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    daemon.wait_step(job, 20)
+    watch = OnTerminal(daemon.env | {"LC_ALL": "C.UTF-8"}, "watch", job, columns=40)
+    start = watch.until("loss")
+    watch.until("loss", start=start + 10)
+    live = [piece.split("\n")[-1] for piece in watch.output.split("\x1b[K")[1:]]
+    assert max(len(visible(line)) for line in live if "loss" in line) <= 39
+    start = len(watch.output)
+    watch.resize(100)
+    watch.until("lr 0.001", start=start)
+    watch.press("\x03")
+    code, text = watch.end()
+    assert code == 130 and "detached; the job goes on" in text
+    assert daemon.state(job) == "RUNNING"
+    daemon.ctl("cancel", job)
+
+
+def test_watch_shows_a_curve(daemon):
+    job = trains(daemon, "begin tell " + " ".join(f"step {n}" for n in range(1, 30)) + " train 60000 finish")
+    daemon.wait_step(job, 40)
+    watch = OnTerminal(daemon.env | {"LC_ALL": "C.UTF-8"}, "watch", job, columns=130)
+    watch.until("█▁")
+    watch.press("\x03")
+    assert watch.end()[0] == 130
+    daemon.ctl("cancel", job)
+
+
+def test_watch_with_logs_and_without_a_terminal(daemon):
+    job = trains(daemon, "begin print one step 1 print two step 2 finish")
+    assert daemon.wait(job) == "SUCCEEDED"
+    done = daemon.run("watch", job, "--logs")
+    assert done.returncode == 0 and "\x1b" not in done.stderr
+    assert "rank 0 | one\n" in done.stderr and "rank 0 | two\n" in done.stderr
+    # The job's end is the last word.
+    assert "SUCCEEDED" in done.stderr.splitlines()[-1]
+    assert "rank 0 |" not in daemon.run("watch", job).stderr
+
+
+def test_watch_logs_survive_a_restart_of_the_daemon_without_doubles(daemon):
+    job = trains(daemon, "begin print first tell step 1 wait-stop print second finish")
+    daemon.wait_step(job, 1)
+    watch = OnTerminal(daemon.env, "watch", job, "--logs")
+    watch.until("rank 0 | first")
+    daemon.kill()
+    daemon.start()
+    watch.until("looking for the daemon")
+    daemon.ctl("cancel", job)
+    code, text = watch.end()
+    assert code == 1
+    assert text.count("rank 0 | first") == 1 and text.count("rank 0 | second") == 1
