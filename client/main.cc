@@ -74,6 +74,7 @@ int Run(int argc, char** argv) {
   AddSubmit(app, globals);
   AddShow(app, globals);
   AddWatch(app, globals);
+  AddTop(app, globals);
   AddSteer(app, globals);
   AddLogs(app, globals);
   AddMetrics(app, globals);

@@ -35,13 +35,18 @@ class Pty {
     ioctl(slave_.get(), TIOCSWINSZ, &size);
     raise(SIGWINCH);
   }
-  // What has been written since the last call; waits for something to come for at most so long.
-  std::string Output(int timeout_ms = 0) {
-    pollfd wait{master_.get(), POLLIN, 0};
-    poll(&wait, 1, timeout_ms);
-    char buffer[4096];
-    const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
-    return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
+  // What has been written since the last call: waits until so many bytes have come, or half a minute has passed.
+  std::string Output(size_t bytes) {
+    std::string output;
+    while (output.size() < bytes) {
+      pollfd wait{master_.get(), POLLIN, 0};
+      if (poll(&wait, 1, 30000) != 1) break;
+      char buffer[4096];
+      const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
+      if (n <= 0) break;
+      output.append(buffer, static_cast<size_t>(n));
+    }
+    return output;
   }
 
  private:

@@ -26,6 +26,7 @@ struct Globals {
 void AddSubmit(CLI::App& app, Globals& globals);
 void AddShow(CLI::App& app, Globals& globals);   // list, get
 void AddWatch(CLI::App& app, Globals& globals);  // watch, wait
+void AddTop(CLI::App& app, Globals& globals);
 void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delete
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);

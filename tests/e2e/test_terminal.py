@@ -1,6 +1,9 @@
 """ddpctl's charts and live screens, of jobs whose worker is played by script."""
 
 
+import os
+import signal
+
 import pytest
 
 from harness import BIN
@@ -121,3 +124,66 @@ def test_watch_logs_survive_a_restart_of_the_daemon_without_doubles(daemon):
     code, text = watch.end()
     assert code == 1
     assert text.count("rank 0 | first") == 1 and text.count("rank 0 | second") == 1
+
+
+def test_top_once_is_plain(daemon, job):
+    text = daemon.ctl("top", "--once")
+    assert job in text and "SUCCEEDED" in text and "\x1b" not in text
+    assert text.splitlines()[1] == "slots: 0-1 free"
+    done = daemon.run("top")
+    assert done.returncode == 2 and "top needs a terminal" in done.stderr
+
+
+def test_top_steers_after_a_yes_and_gives_the_terminal_back(daemon):
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    daemon.wait_step(job, 20)
+    top = OnTerminal(daemon.env, "top")
+    top.until(f"\x1b[7m{job}")
+    at = top.press("p")
+    top.until(f"pause {job}? y/n", start=at)
+    at = top.press("n")
+    top.until("q quit", start=at)
+    assert daemon.state(job) == "RUNNING"
+    top.press("p")
+    at = top.press("y")
+    top.until("PAUSED", start=at)
+    at = top.press("r")
+    top.until(f"resume {job}? y/n", start=at)
+    at = top.press("y")
+    top.until("RUNNING", start=at)
+    top.press("c")
+    top.press("y")
+    assert daemon.wait(job) == "CANCELLED"
+    top.press("q")
+    code, text = top.end()
+    assert code == 0
+    assert text.startswith("\x1b[?1049h") and text.rstrip().endswith("\x1b[?1049l")
+
+
+def test_top_watches_and_comes_back(daemon):
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    daemon.wait_step(job, 20)
+    top = OnTerminal(daemon.env, "top")
+    top.until(f"\x1b[7m{job}")
+    at = top.press("\r")
+    at = top.until("attempt 1 trains", start=at)
+    top.press("\x03")
+    top.until("\x1b[?1049h", start=at)
+    top.press("\x03")
+    code, text = top.end()
+    assert code == 130 and "left; the jobs go on" in text
+    assert daemon.state(job) == "RUNNING"
+    daemon.ctl("cancel", job)
+
+
+def test_top_outlives_the_daemon_and_dies_of_signals_tidily(daemon):
+    top = OnTerminal(daemon.env, "top")
+    at = top.until("ddpd 0")
+    daemon.kill()
+    at = top.until("no daemon answers", start=at)
+    daemon.start()
+    at = top.until("ddpd 0", start=at)
+    os.kill(top.pid, signal.SIGTERM)
+    code, text = top.end()
+    assert code == -signal.SIGTERM
+    assert text.endswith("\x1b[?1049l")
