@@ -9,8 +9,6 @@
 namespace ddp {
 namespace {
 
-void ExpectOutput(Pty& pty, const std::string& expected) { EXPECT_EQ(pty.Output(expected.size()), expected); }
-
 Terminal::LiveLine Text(const std::string& text) {
   return [text](int) { return text; };
 }

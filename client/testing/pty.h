@@ -54,6 +54,8 @@ class Pty {
   UniqueFd slave_;
 };
 
+inline void ExpectOutput(Pty& pty, const std::string& expected) { EXPECT_EQ(pty.Output(expected.size()), expected); }
+
 }  // namespace ddp
 
 #endif  // DDP_CLIENT_TESTING_PTY_H_
