@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/exchange/rows.h"
 #include "client/text_table.h"
 #include "client/verbs/metrics_verbs.h"
 
@@ -19,18 +20,6 @@ struct MetricFlags {
   bool follow = false;
   PlotFlags plot;
 };
-
-constexpr char kCsvHeader[] = "attempt,series,step,time,value\n";
-
-// attempt 0: the merged view. 17 digits hold every double exactly.
-std::string CsvRows(const v1::MetricColumn& column, int attempt) {
-  std::string text;
-  for (int i = 0; i < column.step_size(); ++i) {
-    absl::StrAppendFormat(&text, "%d,%s,%d,%.6f,%.17g\n", attempt, column.series(), column.step(i), column.time(i),
-                          column.value(i));
-  }
-  return text;
-}
 
 bool Wanted(const MetricFlags& flags, const std::string& series) {
   return flags.series.empty() || std::find(flags.series.begin(), flags.series.end(), series) != flags.series.end();
@@ -90,8 +79,8 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
     Print("series,first_step,last_step,min,max,first,last,mean,count,non_finite\n");
     for (const v1::BucketColumn& column : response.buckets()) {
       for (const v1::Bucket& b : column.buckets()) {
-        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", column.series(), b.first_step(),
-                              b.last_step(), b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(),
+        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", CsvField(column.series()),
+                              b.first_step(), b.last_step(), b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(),
                               b.non_finite()));
       }
     }
@@ -133,6 +122,8 @@ void AddMetrics(CLI::App& app, Globals& globals) {
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
   verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
   AddPlotFlags(verb, flags->plot);
+  AddMetricsExport(verb, globals);
+  AddMetricsImport(verb, globals);
   verb.callback([flags, &verb, &globals] {
     if (!verb.get_subcommands().empty()) return;
     if (flags->id.empty()) throw ExitError(kUsage, "metrics needs a JOB, or export or import (ddpctl metrics --help)");

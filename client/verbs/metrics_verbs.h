@@ -23,6 +23,9 @@ void AddPlotFlags(CLI::App& verb, PlotFlags& flags);
 void PlotMetrics(const std::string& job, std::vector<std::string> series, int attempt, const PlotFlags& flags,
                  Connection& connection);
 
+void AddMetricsExport(CLI::App& metrics, Globals& globals);
+void AddMetricsImport(CLI::App& metrics, Globals& globals);
+
 }  // namespace ddp
 
 #endif  // DDP_CLIENT_VERBS_METRICS_VERBS_H_
