@@ -29,8 +29,8 @@ std::vector<std::string> VerbNames(const CLI::App& app) {
 std::string UsageText(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* family = &app;
   while (!family->get_subcommands().empty()) family = family->get_subcommands().front();
+  if (family->get_require_subcommand_min() == 0) return error.what();
   const std::vector<std::string> names = VerbNames(*family);
-  if (names.empty()) return error.what();
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   if (!unknown.empty()) {
     const std::string near = NearestName(unknown[0], names);
@@ -79,6 +79,7 @@ int Run(int argc, char** argv) {
   AddSubmit(app, globals);
   AddShow(app, globals);
   AddWatch(app, globals);
+  AddTop(app, globals);
   AddSteer(app, globals);
   AddLogs(app, globals);
   AddMetrics(app, globals);

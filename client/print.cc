@@ -8,10 +8,10 @@
 
 namespace ddp {
 
-void Print(const std::string& text) {
-  const bool terminal = isatty(STDOUT_FILENO) == 1;
-  const absl::Status status = WriteAll(STDOUT_FILENO, terminal ? EscapeForTerminal(text) : text);
-  if (!status.ok()) _exit(kOk);
+void Print(const std::string& text) { PrintDrawing(isatty(STDOUT_FILENO) == 1 ? EscapeForTerminal(text) : text); }
+
+void PrintDrawing(const std::string& text) {
+  if (!WriteAll(STDOUT_FILENO, text).ok()) _exit(kOk);
 }
 
 void Say(const std::string& text) {

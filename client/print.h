@@ -10,6 +10,9 @@ namespace ddp {
 // file or pipe gets every byte as it is. A reader that has gone (`| head`) ends the program quietly.
 void Print(const std::string& text);
 
+// An answer with colours of ours, in which its maker has escaped what others wrote.
+void PrintDrawing(const std::string& text);
+
 // Talk, with control characters escaped.
 void Say(const std::string& text);
 

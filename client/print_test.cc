@@ -29,12 +29,12 @@ TEST(PrintTest, ATerminalGetsNoControlCharacters) {
     Print(kNasty);
   }
   // The pseudo-terminal itself turns a newline into CR LF, and a tab into spaces or not.
-  EXPECT_EQ(pty.Output(), "{\"name\": \"\\x1B]0;title\\x07\\xC2\\x9B\\n\"}\r\n\tb\\x7F\r\n");
+  ExpectOutput(pty, "{\"name\": \"\\x1B]0;title\\x07\\xC2\\x9B\\n\"}\r\n\tb\\x7F\r\n");
   {
     const Redirect err(STDERR_FILENO, pty.fd());
     Say(kNasty);
   }
-  EXPECT_EQ(pty.Output(), "{\"name\": \"\\x1B]0;title\\x07\\xC2\\x9B\\n\"}\r\n\tb\\x7F\r\n");
+  ExpectOutput(pty, "{\"name\": \"\\x1B]0;title\\x07\\xC2\\x9B\\n\"}\r\n\tb\\x7F\r\n");
 }
 
 TEST(PrintTest, APipeGetsEveryByteOfTheAnswer) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/columns.h"
 #include "common/text.h"
@@ -14,12 +15,13 @@ namespace ddp {
 
 namespace {
 
-constexpr int kBarCells = 20;
+constexpr int kBars[] = {20, 10, 5};
+constexpr int kLongestCurve = 20;
+constexpr int kShortestCurve = 5;
 
-std::string Bar(int64_t step, int64_t total) {
-  const auto full =
-      static_cast<size_t>(std::clamp<int64_t>(step * kBarCells / std::max<int64_t>(1, total), 0, kBarCells));
-  return absl::StrCat("[", std::string(full, '#'), std::string(kBarCells - full, '.'), "]");
+std::string Bar(int64_t step, int64_t total, int cells) {
+  const auto full = static_cast<size_t>(std::clamp<int64_t>(step * cells / std::max<int64_t>(1, total), 0, cells));
+  return absl::StrCat("[", std::string(full, '#'), std::string(static_cast<size_t>(cells) - full, '.'), "]");
 }
 
 std::string ClockText(double seconds) {
@@ -30,14 +32,25 @@ std::string ClockText(double seconds) {
 
 }  // namespace
 
-std::string ProgressLine(const v1::Job& job, int width) {
+std::string ProgressLine(const v1::Job& job, int width, const Spark& curve, Glyphs glyphs) {
   const v1::Progress& p = job.progress();
   std::vector<std::string> parts{StateName(job.state())};
+  size_t curve_at = 0;  // the part that it follows
   if (p.total_steps() > 0) {
     parts.push_back(absl::StrFormat("epoch %d/%d", std::min(p.epoch() + 1, std::max(1, p.epochs())), p.epochs()));
-    parts.push_back(absl::StrCat(Bar(p.step(), p.total_steps()), " ", p.step(), "/", p.total_steps()));
+    parts.push_back(absl::StrCat(p.step(), "/", p.total_steps()));
     if (p.step() > 0) {
       parts.push_back(absl::StrFormat("loss %.4f", p.loss()));
+      curve_at = parts.size() - 1;
+    }
+    // As long as it leaves room for the numbers so far.
+    const int so_far = Columns(absl::StrJoin(parts, " "));
+    for (const int cells : kBars) {
+      if (so_far + cells + 3 > width) continue;
+      parts[2] = absl::StrCat(Bar(p.step(), p.total_steps(), cells), " ", parts[2]);
+      break;
+    }
+    if (p.step() > 0) {
       if (p.has_accuracy()) parts.push_back(absl::StrFormat("acc %.4f", p.accuracy()));
       parts.push_back(absl::StrFormat("lr %g", p.lr()));
     }
@@ -50,12 +63,16 @@ std::string ProgressLine(const v1::Job& job, int width) {
   } else if (!job.state_reason().empty()) {
     parts.push_back(EscapeControls(job.state_reason()));
   }
-  std::string line;
-  for (const std::string& part : parts) {
-    if (!line.empty() && Columns(line) + 1 + Columns(part) > width) break;
-    absl::StrAppend(&line, line.empty() ? "" : " ", part);
+  size_t fit = 1;
+  int used = Columns(parts[0]);
+  while (fit < parts.size() && used + 1 + Columns(parts[fit]) <= width) used += 1 + Columns(parts[fit++]);
+  parts.resize(fit);
+  const int room = std::min(kLongestCurve, width - used - 1);
+  if (curve_at > 0 && curve_at < fit && room >= kShortestCurve) {
+    const std::string drawn = curve.Text(room, glyphs);
+    if (!drawn.empty()) parts[curve_at] += " " + drawn;
   }
-  return std::string(CutColumns(line, width));
+  return std::string(CutColumns(absl::StrJoin(parts, " "), width));
 }
 
 std::string EpochLine(const v1::Progress& progress, int finished_epoch) {

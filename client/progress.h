@@ -4,13 +4,15 @@
 
 #include <string>
 
+#include "client/plot/spark.h"
 #include "ddp/v1/job.pb.h"
 
 namespace ddp {
 
-// One line of at most `width` columns: "RUNNING epoch 2/9 [#####.....] 120/1120 loss 4.2500 acc 0.312 lr 0.001 5120
-// samples/s ETA 1:23". What does not fit is left out from the right.
-std::string ProgressLine(const v1::Job& job, int width);
+// One line of at most `width` columns: "RUNNING epoch 2/9 [#####.....] 120/1120 loss 4.2500 ▇▅▃▂ acc 0.312 lr 0.001
+// 5120 samples/s ETA 1:23". In a narrow one the bar is shorter or absent, and what does not fit is left out from the
+// right; the curve takes what room is left.
+std::string ProgressLine(const v1::Job& job, int width, const Spark& curve = {}, Glyphs glyphs = Glyphs::kUnicode);
 
 // "epoch 2/9 done: loss 4.2500  acc 0.3120  valid_loss 4.0  valid_acc 0.33": one line for each end of an epoch.
 std::string EpochLine(const v1::Progress& progress, int finished_epoch);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "client/columns.h"
+
 namespace ddp {
 namespace {
 
@@ -29,13 +31,27 @@ TEST(ProgressTest, Line) {
 }
 
 TEST(ProgressTest, NeverWiderThanTheTerminal) {
-  const std::string whole = ProgressLine(Running(), 200);
-  for (int width = 7; width < 120; ++width) {
-    const std::string line = ProgressLine(Running(), width);
-    EXPECT_LE(line.size(), static_cast<size_t>(width));
-    EXPECT_EQ(whole.substr(0, line.size()), line);
+  Spark curve;
+  for (int step = 1; step <= 30; ++step) curve.Add(step, step);
+  for (int width = 1; width < 140; ++width) {
+    EXPECT_LE(Columns(ProgressLine(Running(), width, curve)), width);
+    EXPECT_LE(Columns(ProgressLine(Running(), width, curve, Glyphs::kAscii)), width);
   }
   EXPECT_EQ(ProgressLine(Running(), 20), "RUNNING epoch 2/9");
+  EXPECT_EQ(ProgressLine(Running(), 39), "RUNNING epoch 2/9 30/120 loss 4.2500");
+  EXPECT_EQ(ProgressLine(Running(), 44), "RUNNING epoch 2/9 [#....] 30/120 loss 4.2500");
+  EXPECT_EQ(ProgressLine(Running(), 60), "RUNNING epoch 2/9 [#####...............] 30/120 loss 4.2500");
+}
+
+TEST(ProgressTest, TheCurveFollowsTheLossAndTakesTheRoomThatIsLeft) {
+  Spark curve;
+  for (int step = 1; step <= 8; ++step) curve.Add(step, 8 - step);
+  // Eighths of 7, 5, 3, 2 and 0: the largest of each column's steps.
+  EXPECT_EQ(ProgressLine(Running(), 55, curve), "RUNNING epoch 2/9 [##........] 30/120 loss 4.2500 █▆▄▃▁");
+  EXPECT_EQ(
+      ProgressLine(Running(), 200, curve, Glyphs::kAscii),
+      "RUNNING epoch 2/9 [#####...............] 30/120 loss 4.2500 #*+=~-._ acc 0.2500 lr 0.001 100 samples/s ETA "
+      "1:30");
 }
 
 TEST(ProgressTest, AReasonIsCutBetweenCharactersAndByItsColumns) {

@@ -1,15 +1,19 @@
 #include "client/terminal.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/files.h"
+#include "client/columns.h"
 #include "common/text.h"
 
 namespace ddp {
@@ -18,6 +22,8 @@ namespace {
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 constexpr absl::Duration kPlain = absl::Seconds(2);
 constexpr char kEraseLine[] = "\r\x1b[K";
+constexpr char kUp[] = "\x1b[A";
+constexpr char kEraseBelow[] = "\r\x1b[J";
 
 bool IsTerminal(int fd) {
   const char* term = std::getenv("TERM");
@@ -25,7 +31,16 @@ bool IsTerminal(int fd) {
 }
 }  // namespace
 
-Terminal::Terminal(int fd) : fd_(fd), is_terminal_(IsTerminal(fd)), thread_([this] { DrawWhenDue(); }) {}
+std::optional<int> TerminalColumns(int fd) {
+  winsize size{};
+  if (isatty(fd) != 1 || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+Terminal::Terminal(int fd) : fd_(fd), is_terminal_(IsTerminal(fd)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (is_terminal_) resize_.emplace(wake_.get());
+  thread_ = std::thread([this] { DrawWhenDue(); });
+}
 
 Terminal::~Terminal() {
   ClearLive();
@@ -33,15 +48,15 @@ Terminal::~Terminal() {
     std::lock_guard lock(mutex_);
     closing_ = true;
   }
-  changed_.notify_one();
+  Wake(wake_.get());
   thread_.join();
 }
 
 int Terminal::width() const {
-  winsize size{};
-  if (!is_terminal_ || ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 120;
+  const std::optional<int> columns = TerminalColumns(fd_);
+  if (!is_terminal_ || !columns) return 120;
   // The last column stays free: writing into it moves the cursor on some terminals.
-  return std::max(20, size.ws_col - 1);
+  return std::max(1, *columns - 1);
 }
 
 void Terminal::Write(const std::string& text) const {
@@ -49,52 +64,79 @@ void Terminal::Write(const std::string& text) const {
   WriteAll(fd_, text).IgnoreError();
 }
 
+// A terminal that has become narrower has wrapped what was drawn into several rows, with the cursor in the last one.
+std::string Terminal::Erase() const {
+  const int columns = width() + 1;
+  if (drawn_columns_ <= columns) return kEraseLine;
+  std::string text;
+  for (int row = 1; row < (drawn_columns_ + columns - 1) / columns; ++row) text += kUp;
+  return text + kEraseBelow;
+}
+
+std::string Terminal::Render() {
+  drawn_width_ = width();
+  const std::string line = EscapeControls(live_(drawn_width_));
+  drawn_columns_ = Columns(line);
+  waits_ = false;
+  return line;
+}
+
 void Terminal::Print(const std::string& line) {
   const std::string safe = EscapeForTerminal(line);
   std::lock_guard lock(mutex_);
-  if (!is_terminal_ || live_.empty()) {
+  if (!is_terminal_ || drawn_columns_ == 0) {
     Write(safe + "\n");
     return;
   }
-  Write(absl::StrCat(kEraseLine, safe, "\n", live_));
-  waits_ = false;
+  const std::string erase = Erase();
+  Write(absl::StrCat(erase, safe, "\n", Render()));
 }
 
-void Terminal::Live(const std::string& line) {
+void Terminal::Live(LiveLine line) {
   {
     std::lock_guard lock(mutex_);
-    live_ = EscapeControls(line);
+    live_ = std::move(line);
     waits_ = true;
     if (absl::Now() >= Due()) DrawLive();
   }
-  changed_.notify_one();
+  Wake(wake_.get());
 }
 
 absl::Time Terminal::Due() const { return drawn_ + (is_terminal_ ? kRedraw : kPlain); }
 
 void Terminal::DrawLive() {
-  Write(is_terminal_ ? kEraseLine + live_ : live_ + "\n");
+  const std::string erase = is_terminal_ ? Erase() : "";
+  Write(absl::StrCat(erase, Render(), is_terminal_ ? "" : "\n"));
   drawn_ = absl::Now();
-  waits_ = false;
 }
 
 void Terminal::ClearLive() {
   std::lock_guard lock(mutex_);
-  if (is_terminal_ && !live_.empty()) Write(kEraseLine);
-  live_.clear();
+  if (is_terminal_ && drawn_columns_ > 0) Write(Erase());
+  live_ = nullptr;
+  drawn_columns_ = 0;
   waits_ = false;
 }
 
 void Terminal::DrawWhenDue() {
-  std::unique_lock lock(mutex_);
-  while (!closing_) {
-    if (!waits_) {
-      changed_.wait(lock);
-    } else if (const absl::Duration left = Due() - absl::Now(); left > absl::ZeroDuration()) {
-      changed_.wait_for(lock, absl::ToChronoNanoseconds(left));
-    } else {
-      DrawLive();
+  pollfd wake{wake_.get(), POLLIN, 0};
+  for (;;) {
+    int timeout_ms = -1;
+    {
+      std::lock_guard lock(mutex_);
+      if (closing_) return;
+      if (is_terminal_ && drawn_columns_ > 0 && width() != drawn_width_) DrawLive();
+      if (waits_) {
+        const double left = absl::ToDoubleMilliseconds(Due() - absl::Now());
+        if (left <= 0) {
+          DrawLive();
+        } else {
+          timeout_ms = static_cast<int>(std::ceil(left));
+        }
+      }
     }
+    poll(&wake, 1, timeout_ms);
+    Drain(wake_.get());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -28,19 +29,32 @@ class Pty {
   }
   // What a program writes to.
   int fd() const { return slave_.get(); }
-  // What has been written since the last call; waits for something to come for at most so long.
-  std::string Output(int timeout_ms = 0) {
-    pollfd wait{master_.get(), POLLIN, 0};
-    poll(&wait, 1, timeout_ms);
-    char buffer[4096];
-    const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
-    return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
+  // Its program is told as the kernel would tell it, if this were its controlling terminal.
+  void Resize(unsigned short columns) {
+    const winsize size{.ws_row = 24, .ws_col = columns};
+    ioctl(slave_.get(), TIOCSWINSZ, &size);
+    raise(SIGWINCH);
+  }
+  // What has been written since the last call: waits until so many bytes have come, or half a minute has passed.
+  std::string Output(size_t bytes) {
+    std::string output;
+    while (output.size() < bytes) {
+      pollfd wait{master_.get(), POLLIN, 0};
+      if (poll(&wait, 1, 30000) != 1) break;
+      char buffer[4096];
+      const ssize_t n = read(master_.get(), buffer, sizeof(buffer));
+      if (n <= 0) break;
+      output.append(buffer, static_cast<size_t>(n));
+    }
+    return output;
   }
 
  private:
   UniqueFd master_;
   UniqueFd slave_;
 };
+
+inline void ExpectOutput(Pty& pty, const std::string& expected) { EXPECT_EQ(pty.Output(expected.size()), expected); }
 
 }  // namespace ddp
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "client/new_file.h"
 #include "client/text_table.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
@@ -101,45 +102,6 @@ void RunVerify(const std::string& text, Globals& globals) {
   if (lines.empty()) lines = "the job has no checkpoint\n";
   Print(globals.is_text() ? lines : ToText(response, globals.format));
 }
-
-// A file that appears under its name only when it is complete.
-class NewFile {
- public:
-  NewFile(std::string path, bool replace)
-      : path_(std::move(path)), temporary_(absl::StrCat(path_, ".tmp-", getpid())), replace_(replace) {
-    if (!replace_ && Exists(path_)) throw ExitError(kUsage, path_ + " is there already; --force replaces it");
-    fd_ = UniqueFd(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!fd_.valid()) Fail(ErrnoStatus(errno, absl::StrCat("cannot make ", temporary_)));
-  }
-  ~NewFile() {
-    if (fd_.valid()) unlink(temporary_.c_str());
-  }
-  void Append(const std::string& bytes) {
-    if (const absl::Status status = WriteAll(fd_.get(), bytes); !status.ok()) Fail(status);
-    size_ += static_cast<int64_t>(bytes.size());
-  }
-  void Commit() {
-    if (fsync(fd_.get()) != 0) Fail(ErrnoStatus(errno, absl::StrCat("cannot sync ", temporary_)));
-    // A name that has appeared meanwhile stays, too.
-    const unsigned flags = replace_ ? 0 : RENAME_NOREPLACE;
-    if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), flags) != 0) {
-      Fail(ErrnoStatus(errno, absl::StrCat("cannot rename ", temporary_, " to ", path_)));
-    }
-    fd_ = UniqueFd();
-  }
-  int64_t size() const { return size_; }
-
- private:
-  [[noreturn]] void Fail(const absl::Status& status) const {
-    throw ExitError(kRefused, absl::StrCat(path_, ": ", std::string(status.message())));
-  }
-
-  const std::string path_;
-  const std::string temporary_;
-  const bool replace_;
-  UniqueFd fd_;
-  int64_t size_ = 0;
-};
 
 v1::WeightsFormat FormatOf(const ExportFlags& flags) {
   const bool pt = absl::EndsWith(flags.file, ".pt") || absl::EndsWith(flags.file, ".pth");

@@ -1,8 +1,11 @@
 // ddpctl metrics.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/exchange/rows.h"
 #include "client/text_table.h"
-#include "client/verbs/verbs.h"
+#include "client/verbs/metrics_verbs.h"
 
 namespace ddp {
 
@@ -15,19 +18,8 @@ struct MetricFlags {
   int max_buckets = 0;
   bool csv = false;
   bool follow = false;
+  PlotFlags plot;
 };
-
-constexpr char kCsvHeader[] = "attempt,series,step,time,value\n";
-
-// attempt 0: the merged view. 17 digits hold every double exactly.
-std::string CsvRows(const v1::MetricColumn& column, int attempt) {
-  std::string text;
-  for (int i = 0; i < column.step_size(); ++i) {
-    absl::StrAppendFormat(&text, "%d,%s,%d,%.6f,%.17g\n", attempt, column.series(), column.step(i), column.time(i),
-                          column.value(i));
-  }
-  return text;
-}
 
 bool Wanted(const MetricFlags& flags, const std::string& series) {
   return flags.series.empty() || std::find(flags.series.begin(), flags.series.end(), series) != flags.series.end();
@@ -87,8 +79,8 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
     Print("series,first_step,last_step,min,max,first,last,mean,count,non_finite\n");
     for (const v1::BucketColumn& column : response.buckets()) {
       for (const v1::Bucket& b : column.buckets()) {
-        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", column.series(), b.first_step(),
-                              b.last_step(), b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(),
+        Print(absl::StrFormat("%s,%d,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%d,%d\n", CsvField(column.series()),
+                              b.first_step(), b.last_step(), b.min(), b.max(), b.first(), b.last(), b.mean(), b.count(),
                               b.non_finite()));
       }
     }
@@ -99,8 +91,13 @@ void Points(const MetricFlags& flags, const Globals& globals, Connection& connec
 }
 
 void RunMetrics(const MetricFlags& flags, const Globals& globals) {
+  if (flags.plot.on && (flags.csv || flags.follow || flags.max_buckets > 0 || !globals.is_text())) {
+    throw ExitError(kUsage, "--plot draws; it cannot be had with --csv, --follow, --max-buckets or -o json|yaml");
+  }
   Connection connection = Connection::Open(globals.connection);
-  if (flags.follow) {
+  if (flags.plot.on) {
+    PlotMetrics(flags.id, flags.series, flags.attempt, flags.plot, connection);
+  } else if (flags.follow) {
     Follow(flags, globals, connection);
   } else if (flags.series.empty() && flags.attempt == 0 && flags.max_buckets == 0 && !flags.csv) {
     Summaries(flags, globals, connection);
@@ -112,10 +109,11 @@ void RunMetrics(const MetricFlags& flags, const Globals& globals) {
 }  // namespace
 
 void AddMetrics(CLI::App& app, Globals& globals) {
-  CLI::App& verb =
-      *app.add_subcommand("metrics", "Metrics of a job: a summary, or with --csv, --series or --follow its points");
+  CLI::App& verb = *app.add_subcommand(
+      "metrics", "Metrics of a job: a summary, with --plot charts, or with --csv, --series or --follow its points");
   auto flags = std::make_shared<MetricFlags>();
-  verb.add_option("JOB", flags->id, "Id, or a unique beginning of it")->required();
+  // Required, unless one of the verbs below follows.
+  verb.add_option("JOB", flags->id, "Id, or a unique beginning of it");
   verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
   verb.add_option("--attempt", flags->attempt, "Only this attempt; default: the merged view")
       ->check(CLI::PositiveNumber);
@@ -123,7 +121,14 @@ void AddMetrics(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(1, 100000));
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
   verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
-  verb.callback([flags, &globals] { RunMetrics(*flags, globals); });
+  AddPlotFlags(verb, flags->plot);
+  AddMetricsExport(verb, globals);
+  AddMetricsImport(verb, globals);
+  verb.callback([flags, &verb, &globals] {
+    if (!verb.get_subcommands().empty()) return;
+    if (flags->id.empty()) throw ExitError(kUsage, "metrics needs a JOB, or export or import (ddpctl metrics --help)");
+    RunMetrics(*flags, globals);
+  });
 }
 
 }  // namespace ddp

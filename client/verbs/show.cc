@@ -23,8 +23,8 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
       job.id(),
       job.spec().name(),
       StateName(job.state()),
-      ModeText(job.spec().training().mode()),
-      job.spec().training().model().name(),
+      job.spec().has_imported() ? "imported" : ModeText(job.spec().training().mode()),
+      job.spec().has_imported() ? "-" : job.spec().training().model().name(),
       p.total_steps() > 0 ? absl::StrCat(p.step(), "/", p.total_steps()) : "-",
       p.step() > 0 ? absl::StrFormat("%.4f", p.loss()) : "-",
       AgeText(absl::Now() - absl::FromUnixSeconds(job.create_time().seconds())),
@@ -33,7 +33,7 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
     row.push_back(absl::StrCat(job.spec().resources().nproc()));
     row.push_back(absl::StrCat(job.restarts()));
     row.push_back(job.checkpoint_step() >= 0 ? absl::StrCat(job.checkpoint_step()) : "-");
-    row.push_back(job.spec().training().data().source());
+    row.push_back(job.spec().has_imported() ? job.spec().imported().source() : job.spec().training().data().source());
     row.push_back(job.state_reason());
   }
   return row;

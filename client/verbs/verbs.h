@@ -26,6 +26,7 @@ struct Globals {
 void AddSubmit(CLI::App& app, Globals& globals);
 void AddShow(CLI::App& app, Globals& globals);   // list, get
 void AddWatch(CLI::App& app, Globals& globals);  // watch, wait
+void AddTop(CLI::App& app, Globals& globals);
 void AddSteer(CLI::App& app, Globals& globals);  // cancel, pause, resume, delete
 void AddLogs(CLI::App& app, Globals& globals);
 void AddMetrics(CLI::App& app, Globals& globals);
@@ -52,6 +53,7 @@ Response Call(const Connection& connection, Stub& stub,
 
 struct WatchOptions {
   bool talk = true;                                   // draw progress and events on standard error
+  bool logs = false;                                  // and the lines of rank 0
   absl::Duration timeout = absl::InfiniteDuration();  // kNoDaemon when it passes
 };
 // Until the job is in an end state: it, as it ended. Goes on by itself when the daemon is restarted. Ctrl-C detaches:

@@ -1,16 +1,16 @@
 // ddpctl watch, ddpctl wait.
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-#include <mutex>
-#include <thread>
+#include <cmath>
+#include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/interrupt.h"
 #include "client/progress.h"
 #include "client/terminal.h"
+#include "client/verbs/log_tail.h"
 #include "client/verbs/verbs.h"
 
 namespace ddp {
@@ -18,62 +18,6 @@ namespace ddp {
 namespace {
 
 constexpr absl::Duration kReconnect = absl::Seconds(60);
-
-int interrupt_pipe[2] = {-1, -1};
-
-void OnInterrupt(int) {
-  const char byte = 0;
-  // A full pipe has said it already.
-  if (write(interrupt_pipe[1], &byte, 1) < 0) return;
-}
-
-// Turns SIGINT, on whatever thread it arrives, into the end of the running call. One at a time.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    if (pipe2(interrupt_pipe, O_CLOEXEC) != 0) throw ExitError(kRefused, "cannot make a pipe");
-    struct sigaction action {};
-    action.sa_handler = OnInterrupt;
-    sigaction(SIGINT, &action, &old_);
-    thread_ = std::thread([this] {
-      char byte = 0;
-      while (read(interrupt_pipe[0], &byte, 1) < 0 && errno == EINTR) {
-      }
-      std::lock_guard lock(mutex_);
-      if (leaving_) return;
-      interrupted_ = true;
-      if (context_ != nullptr) context_->TryCancel();
-    });
-  }
-  ~InterruptGuard() {
-    sigaction(SIGINT, &old_, nullptr);
-    {
-      std::lock_guard lock(mutex_);
-      leaving_ = true;
-    }
-    OnInterrupt(SIGINT);  // wakes the thread
-    thread_.join();
-    close(interrupt_pipe[0]);
-    close(interrupt_pipe[1]);
-  }
-  void SetContext(grpc::ClientContext* context) {
-    std::lock_guard lock(mutex_);
-    context_ = context;
-    if (interrupted_ && context != nullptr) context->TryCancel();
-  }
-  bool interrupted() {
-    std::lock_guard lock(mutex_);
-    return interrupted_;
-  }
-
- private:
-  struct sigaction old_ {};
-  std::mutex mutex_;
-  grpc::ClientContext* context_ = nullptr;
-  bool interrupted_ = false;
-  bool leaving_ = false;
-  std::thread thread_;
-};
 
 // Tells what happens, once.
 class Narrator {
@@ -89,7 +33,21 @@ class Narrator {
     }
     last_ = job.progress();
     seen_ = true;
-    if (talk_ && !IsEnded(job.state())) terminal_.Live(ProgressLine(job, terminal_.width()));
+    if (job.progress().step() > 0) curve_.Add(job.progress().step(), job.progress().loss());
+    if (talk_ && !IsEnded(job.state())) {
+      terminal_.Live([job, curve = curve_, glyphs = LocaleGlyphs()](int width) {
+        return ProgressLine(job, width, curve, glyphs);
+      });
+    }
+  }
+  // What happened before anybody watched.
+  void TakeHistory(const v1::QueryMetricsResponse& history) {
+    for (const v1::BucketColumn& column : history.buckets()) {
+      for (const v1::Bucket& b : column.buckets()) {
+        if (std::isfinite(b.max())) curve_.Add(b.first_step(), b.max());
+        if (b.non_finite() > 0) curve_.Add(b.last_step(), std::numeric_limits<double>::quiet_NaN());
+      }
+    }
   }
   void Take(const v1::JobEvent& event) {
     if (talk_) terminal_.Print(EventLine(event));
@@ -104,6 +62,7 @@ class Narrator {
     if (talk_) terminal_.Print(text);
   }
   void Clear() { terminal_.ClearLive(); }
+  Terminal& terminal() { return terminal_; }
 
  private:
   void Epoch(const v1::Progress& progress, int finished) { terminal_.Print(EpochLine(progress, finished)); }
@@ -112,7 +71,21 @@ class Narrator {
   Terminal terminal_{STDERR_FILENO};
   bool seen_ = false;
   v1::Progress last_;
+  Spark curve_;
 };
+
+// The losses so far, in about as many buckets as a curve has room for. Nothing, where they cannot be had: a curve that
+// begins late is no reason not to watch.
+v1::QueryMetricsResponse LossHistory(Connection& connection, const std::string& id) {
+  v1::QueryMetricsRequest request;
+  request.set_job_id(id);
+  request.add_series("loss");
+  request.set_max_buckets(100);
+  v1::QueryMetricsResponse response;
+  const auto context = connection.Context();
+  if (!connection.metrics().Query(context.get(), request, &response).ok()) response.Clear();
+  return response;
+}
 
 }  // namespace
 
@@ -121,6 +94,9 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
       options.timeout == absl::InfiniteDuration() ? absl::InfiniteFuture() : absl::Now() + options.timeout;
   InterruptGuard interrupt;
   Narrator narrator(options.talk);
+  if (options.talk) narrator.TakeHistory(LossHistory(first, id));
+  std::optional<LogTail> logs;
+  if (options.logs) logs.emplace(globals, id, interrupt, narrator.terminal());
   uint64_t event = 0;
   v1::Job job;
   std::unique_ptr<Connection> later;
@@ -132,7 +108,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     request.set_after_event(event);
     const auto context =
         connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
-    interrupt.SetContext(context.get());
+    const Interruptible scope(interrupt, context.get());
     const auto stream = connection.jobs().Watch(context.get(), request);
     for (v1::WatchJobResponse update; stream->Read(&update);) {
       lost = absl::InfinitePast();
@@ -145,7 +121,6 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
       }
     }
     const grpc::Status status = stream->Finish();
-    interrupt.SetContext(nullptr);
     if (interrupt.interrupted()) {
       narrator.Clear();
       throw ExitError(kDetached, absl::StrCat("detached; the job goes on. Watch it again: ddpctl watch ", id));
@@ -165,6 +140,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     absl::SleepFor(absl::Milliseconds(200));
     if (std::unique_ptr<Connection> found = Connection::Find(globals.connection)) later = std::move(found);
   }
+  if (logs) logs->Finish();
   narrator.End(job);
   return job;
 }
@@ -173,10 +149,12 @@ void AddWatch(CLI::App& app, Globals& globals) {
   CLI::App& watch =
       *app.add_subcommand("watch", "Progress and events of a job until it ends; Ctrl-C leaves the job alone");
   auto watched = std::make_shared<std::string>();
+  auto logs = std::make_shared<bool>(false);
   watch.add_option("JOB", *watched, "Id, or a unique beginning of it")->required();
-  watch.callback([watched, &globals] {
+  watch.add_flag("--logs", *logs, "With the lines that rank 0 prints, above the progress");
+  watch.callback([watched, logs, &globals] {
     Connection connection = Connection::Open(globals.connection);
-    const v1::Job job = WatchToEnd(globals, connection, *watched, {});
+    const v1::Job job = WatchToEnd(globals, connection, *watched, {.logs = *logs});
     if (!globals.is_text()) Print(ToText(job, globals.format));
     globals.exit_code = CodeOf(job.state());
   });

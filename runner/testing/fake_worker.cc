@@ -7,6 +7,7 @@
 //   wait-stop        waits for a stop request             hang       waits for ever, deaf to SIGTERM
 //   notice TEXT      reports a notice                     print TEXT prints a line to standard error
 //   fork             leaves a grandchild in a session of its own
+//   tell             from now on reports the progress of each step, too
 //   say-finished     reports the end and goes on with the script
 //   progress N       reports progress: step N of 100, loss 1/N
 //   hist N           reports histograms of step N: grad/w (counts 1 to 64 from -1 to 1) and param/b (all of 3 values
@@ -30,6 +31,7 @@ namespace {
 using ddp::v1::WorkerEvent;
 
 constexpr int kFd = 3;
+constexpr int64_t kSteps = 100;
 
 void Send(const WorkerEvent& event) {
   if (!ddp::WriteFrame(kFd, event.SerializeAsString()).ok()) _exit(76);
@@ -57,6 +59,7 @@ struct Player {
   int rank;
   bool stopped = false;
   bool first = true;
+  bool tells = false;
   int64_t step = 0;
   int64_t saved = -1;
 
@@ -64,6 +67,7 @@ struct Player {
     step = n;
     if (rank != 0) return;
     SendStep(n, 1.0 / static_cast<double>(n));
+    if (tells) Progress(n);
     if (!first) return;
     first = false;
     WorkerEvent event;
@@ -73,9 +77,12 @@ struct Player {
   void Progress(int64_t n) {
     if (rank != 0) return;
     WorkerEvent event;
-    event.mutable_progress()->set_step(n);
-    event.mutable_progress()->set_total_steps(100);
-    event.mutable_progress()->set_loss(1.0 / static_cast<double>(n));
+    ddp::v1::Progress& progress = *event.mutable_progress();
+    progress.set_step(n);
+    progress.set_total_steps(kSteps);
+    progress.set_epochs(9);
+    progress.set_loss(1.0 / static_cast<double>(n));
+    progress.set_lr(0.001);
     Send(event);
   }
   void Histograms(int64_t n) {
@@ -119,7 +126,7 @@ struct Player {
     WorkerEvent event;
     if (word == "begin") {
       if (rank == 0) {
-        event.mutable_begun()->set_total_steps(100);
+        event.mutable_begun()->set_total_steps(kSteps);
         Send(event);
       }
     } else if (word == "step") {
@@ -128,6 +135,8 @@ struct Player {
     } else if (word == "progress") {
       rest >> n;
       Progress(n);
+    } else if (word == "tell") {
+      tells = true;
     } else if (word == "hist") {
       rest >> n;
       Histograms(n);
