@@ -262,17 +262,17 @@ test('at 390 pixels nothing sticks out', async () => {
 test('200 jobs: the table answers within 100 ms of a key', async () => {
   // They queue behind a job that holds both slots.
   await daemon.submit('--mode', 'pretrain', '--name', 'holds', '--nproc', 2, '--epochs', 1000);
-  for (let i = 0; i < 200; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => daemon.trainable('--name', `many ${i + k}`)));
+  for (let i = 0; i < 200; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => daemon.trainable('--name', `many-${i + k}-of-them`)));
   const page = await open('/jobs');
   await page.getByText('Page 1 of').waitFor();
   const took = await page.evaluate(async () => {
     const input = document.querySelector('[data-filter]');
     const start = performance.now();
-    input.value = 'many 17';
+    input.value = 'many-17-of-them';
     input.dispatchEvent(new Event('input', { bubbles: true }));
-    while (document.querySelectorAll('table.jobs tbody tr').length > 11) await new Promise(requestAnimationFrame);
+    while (document.querySelectorAll('table.jobs tbody tr').length > 1 && performance.now() - start < 5000) await new Promise(requestAnimationFrame);
     return performance.now() - start;
   });
-  assert.equal(await page.locator('table.jobs tbody tr').count(), 11); // 17, 170 to 179
+  assert.equal(await page.locator('table.jobs tbody tr').count(), 1);
   assert.ok(took < 100, `${took} ms`);
 });

@@ -225,6 +225,8 @@ function drawMarks(plot: uPlot, props: PlotProps, nonFinite: readonly Mark[]): v
   ctx.fillStyle = cssColour('--muted');
   ctx.lineWidth = ratio;
   ctx.setLineDash([4 * ratio, 3 * ratio]);
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
   for (const mark of props.marks) {
     if (!inside(mark.x)) continue;
     const x = Math.round(plot.valToPos(mark.x, 'x', true));

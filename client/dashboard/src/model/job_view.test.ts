@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { JobSchema, JobState } from '../gen/ddp/v1/job_pb';
 import { Mode } from '../gen/ddp/v1/spec_pb';
-import { fraction, jobKind, secondsLeft, stepsPerEpoch } from './job_view';
+import { fraction, jobKind, secondsLeft, secondsTaken, stepsPerEpoch } from './job_view';
 
 const running = create(JobSchema, {
   state: JobState.RUNNING,
@@ -18,6 +18,12 @@ describe('job', () => {
   it('tells the time left at the pace of the attempt: 50 steps took 10 s, 100 are left', () => {
     expect(secondsLeft(running, 60_000)).toBeCloseTo(20, 9);
     expect(secondsLeft(create(JobSchema, { ...running, state: JobState.PAUSED }), 60_000)).toBeUndefined();
+  });
+  it('adds up the time of attempts, without what lies between them', () => {
+    const at = timestampFromMs;
+    const attempts = [{ startTime: at(1000), endTime: at(5000) }, { startTime: at(60_000) }];
+    expect(secondsTaken(create(JobSchema, { attempts }), 63_000)).toBe(7);
+    expect(secondsTaken(create(JobSchema, {}), 63_000)).toBeUndefined();
   });
   it('tells how much is done', () => {
     expect(fraction(running)).toBeCloseTo(151 / 251, 12);

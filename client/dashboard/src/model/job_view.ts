@@ -79,9 +79,12 @@ export function secondsLeft(job: Job, nowMs: number): number | undefined {
   return (Number(progress.totalSteps - progress.step) * elapsed) / taken;
 }
 
-// Seconds from the first start to the end, or to now.
+// Seconds in which an attempt was alive, of the attempts that the message holds: the list of jobs holds only the newest.
 export function secondsTaken(job: Job, nowMs: number): number | undefined {
-  const start = milliseconds(job.attempts[0]?.startTime) ?? milliseconds(job.createTime);
-  if (start === undefined) return undefined;
-  return ((milliseconds(job.endTime) ?? nowMs) - start) / 1000;
+  let sum: number | undefined;
+  for (const attempt of job.attempts) {
+    const start = milliseconds(attempt.startTime);
+    if (start !== undefined) sum = (sum ?? 0) + ((milliseconds(attempt.endTime) ?? nowMs) - start) / 1000;
+  }
+  return sum;
 }
