@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "client/exit_codes.h"
 #include "common/files.h"
+#include "ddp/v1/rpc_status.pb.h"
 
 namespace ddp {
 namespace {
@@ -111,7 +112,10 @@ TEST(ErrorOfTest, CodesAndViolations) {
   v1::FieldViolation& b = *detail.add_violations();
   b.set_field("training");
   b.set_description("not given");
-  const ExitError error = ErrorOf({grpc::StatusCode::INVALID_ARGUMENT, "text", detail.SerializeAsString()});
+  v1::RpcStatus rich;
+  rich.add_details()->PackFrom(a);  // of another kind
+  rich.add_details()->PackFrom(detail);
+  const ExitError error = ErrorOf({grpc::StatusCode::INVALID_ARGUMENT, "text", rich.SerializeAsString()});
   EXPECT_EQ(error.code, kRefused);
   EXPECT_STREQ(error.what(), "--lr (training.lr): must be > 0, got 0\ntraining: not given");
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/spec_builder.h"
+#include "ddp/v1/rpc_status.pb.h"
 
 namespace ddp {
 
@@ -22,9 +23,12 @@ ExitCode CodeOf(grpc::StatusCode code) {
 }  // namespace
 
 ExitError ErrorOf(const grpc::Status& status) {
-  v1::ErrorDetail detail;
+  v1::RpcStatus rich;
   std::string text;
-  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT && detail.ParseFromString(status.error_details())) {
+  (void)rich.ParseFromString(status.error_details());  // of some other server: no details
+  for (const google::protobuf::Any& any : rich.details()) {
+    v1::ErrorDetail detail;
+    if (!any.UnpackTo(&detail)) continue;
     for (const v1::FieldViolation& violation : detail.violations()) {
       const std::string flag = FlagOf(violation.field());
       absl::StrAppend(&text, text.empty() ? "" : "\n", flag, flag.empty() ? "" : " (", violation.field(),

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "ddp/v1/job.grpc.pb.h"
 #include "ddp/v1/metric.grpc.pb.h"
+#include "ddp/v1/rpc_status.pb.h"
 #include "ddp/v1/runner.grpc.pb.h"
 #include "ddp/v1/system.grpc.pb.h"
 #include "server/api/server.h"
@@ -60,14 +61,24 @@ TEST_F(ApiTest, Token) {
   EXPECT_TRUE(jobs_->List(Context().get(), {}, &response).ok());
 }
 
+// What a client's library reads: a google.rpc.Status that says the same as the call.
+v1::ErrorDetail DetailOf(const grpc::Status& status) {
+  v1::RpcStatus rich;
+  EXPECT_TRUE(rich.ParseFromString(status.error_details()));
+  EXPECT_EQ(rich.code(), status.error_code());
+  EXPECT_EQ(rich.message(), status.error_message());
+  v1::ErrorDetail detail;
+  EXPECT_TRUE(rich.details_size() == 1 && rich.details(0).UnpackTo(&detail));
+  return detail;
+}
+
 TEST_F(ApiTest, ErrorDetails) {
   v1::SubmitJobRequest request = Rig::Request();
   request.mutable_spec()->mutable_training()->set_batch_size(0);
   v1::SubmitJobResponse response;
   const grpc::Status status = jobs_->Submit(Context().get(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  v1::ErrorDetail detail;
-  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  const v1::ErrorDetail detail = DetailOf(status);
   ASSERT_EQ(detail.violations_size(), 1);
   EXPECT_EQ(detail.violations(0).field(), "training.batch_size");
   v1::GetJobRequest get;
@@ -85,8 +96,7 @@ TEST_F(ApiTest, LongRefusalsArriveCut) {
   v1::SubmitJobResponse response;
   const grpc::Status status = jobs_->Submit(Context().get(), Rig::Request(), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  v1::ErrorDetail detail;
-  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  const v1::ErrorDetail detail = DetailOf(status);
   EXPECT_EQ(detail.violations_size(), 5);  // of some 630 bytes each
   EXPECT_EQ(detail.violations(0).description(), std::string(600, 'x') + "...");
 }

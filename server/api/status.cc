@@ -1,16 +1,17 @@
 #include "server/api/status.h"
 
 #include "common/text.h"
+#include "ddp/v1/rpc_status.pb.h"
 
 namespace ddp {
 
 namespace {
 
 // A status travels in HTTP/2 metadata, of which gRPC takes 8 KiB in all: what is too long is cut, so that the call does
-// not fail with a word about metadata instead.
-constexpr size_t kMessageBytes = 1500;
+// not fail with a word about metadata instead. The details hold the message once more, in base64.
+constexpr size_t kMessageBytes = 1000;
 constexpr size_t kDescriptionBytes = 600;
-constexpr int kDetailBytes = 3500;
+constexpr int kDetailBytes = 3400;
 
 std::string Cut(const std::string& text, size_t limit) {
   return text.size() <= limit ? text : std::string(CutUtf8(text, limit)) + "...";
@@ -32,8 +33,12 @@ grpc::Status ToGrpc(const absl::Status& status, const std::vector<v1::FieldViola
     detail.mutable_violations()->RemoveLast();
     break;
   }
-  return {static_cast<grpc::StatusCode>(status.code()), Cut(std::string(status.message()), kMessageBytes),
-          detail.SerializeAsString()};
+  const grpc::Status plain = ToGrpc(status);
+  v1::RpcStatus rich;
+  rich.set_code(plain.error_code());
+  rich.set_message(plain.error_message());
+  rich.add_details()->PackFrom(detail);
+  return {plain.error_code(), plain.error_message(), rich.SerializeAsString()};
 }
 
 }  // namespace ddp

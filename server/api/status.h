@@ -12,7 +12,7 @@
 namespace ddp {
 
 grpc::Status ToGrpc(const absl::Status& status);
-// With an ErrorDetail in the binary details.
+// With an ErrorDetail among the details, as google.rpc.Status has them.
 grpc::Status ToGrpc(const absl::Status& status, const std::vector<v1::FieldViolation>& violations);
 
 }  // namespace ddp

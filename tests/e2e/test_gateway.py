@@ -85,7 +85,8 @@ def test_errors(web):
     assert assert_same(web, "JobService/Get", b"\xff").code != 0  # not a message
     wrong = encode("SubmitJobRequest", "spec { training { mode: MODE_PRETRAIN max_steps: -1 batch_size: 0 } }")
     answer = assert_same(web, "JobService/Submit", wrong)
-    assert answer.code == 3 and "violations" in decode("ErrorDetail", answer.details)
+    details = decode("RpcStatus", answer.details, "rpc_status")
+    assert answer.code == 3 and "code: 3" in details and "ddp.v1.ErrorDetail" in details and "training.max_steps" in details
 
 
 def test_client_stream_of_many_frames(web):

@@ -5,7 +5,6 @@ import { JobService } from '../gen/ddp/v1/job_pb';
 import { LiveService } from '../gen/ddp/v1/live_pb';
 import { MetricService } from '../gen/ddp/v1/metric_pb';
 import { SystemService } from '../gen/ddp/v1/system_pb';
-import { withDetails } from './status_details';
 
 export interface Clients {
   jobs: Client<typeof JobService>;
@@ -25,11 +24,6 @@ export function makeClients(transport: Transport): Clients {
   };
 }
 
-// The page calls two methods that stream.
-function isUnary(url: string): boolean {
-  return !/\/ddp\.v1\.(LiveService\/Follow|CheckpointService\/Export)$/.test(url);
-}
-
 // gRPC-Web to the server that the page came from.
 export function browserTransport(token: () => string): Transport {
   const authorize: Interceptor = (next) => (request) => {
@@ -40,6 +34,5 @@ export function browserTransport(token: () => string): Transport {
   return createGrpcWebTransport({
     baseUrl: new URL('.', window.location.href).href.replace(/\/$/, ''),
     interceptors: [authorize],
-    fetch: withDetails(isUnary, (input, init) => window.fetch(input, init)),
   });
 }

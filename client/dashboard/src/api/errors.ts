@@ -1,6 +1,5 @@
-import { Code, ConnectError, decodeBinaryHeader } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorDetailSchema } from '../gen/ddp/v1/job_pb';
-import { DETAILS } from './status_details';
 
 // One sentence for people.
 export function errorText(error: unknown): string {
@@ -18,9 +17,7 @@ export function isRefusedToken(error: unknown): boolean {
 // Violations by the field's path; empty for an error that has none.
 export function violations(error: unknown): Map<string, string> {
   const found = new Map<string, string>();
-  const detail = ConnectError.from(error).metadata.get(DETAILS);
-  if (detail === null) return found;
-  for (const v of decodeBinaryHeader(detail, ErrorDetailSchema).violations) {
+  for (const v of ConnectError.from(error).findDetails(ErrorDetailSchema).flatMap((detail) => detail.violations)) {
     const before = found.get(v.field);
     found.set(v.field, before === undefined ? v.description : `${before}; ${v.description}`);
   }
