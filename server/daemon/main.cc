@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "server/api/server.h"
 #include "server/daemon/home.h"
 #include "server/jobs/spec_checker.h"
+#include "server/metrics/retention.h"
 #include "server/scheduler/slots.h"
 #include "server/store/convert.h"
 
@@ -32,6 +34,7 @@ struct Flags {
   std::string runner_binary = ExecutableFolder() + "/ddp-runner";
   std::string log_level = "info";
   double stop_grace = 30;
+  int metrics_keep_days = 0;
 };
 
 LogLevel LevelOf(const std::string& name) {
@@ -97,6 +100,10 @@ absl::Status Serve(const Flags& flags) {
   absl::StatusOr<std::unique_ptr<ApiServer>> server = ApiServer::Start(api, Describe(flags), flags.listen);
   if (!server.ok()) return server.status();
   (*manager)->StartBackgroundThread();
+  std::optional<MetricRetention> retention;
+  if (flags.metrics_keep_days > 0) {
+    retention.emplace(**store, Clock::System(), flags.metrics_keep_days).StartThread();
+  }
   if (absl::Status status = home->PublishAddress((*server)->address()); !status.ok()) return status;
   LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", home ", flags.home, ", ",
                        inventory.slots.size(), inventory.has_gpus ? " GPU" : " CPU", " slots"));
@@ -125,6 +132,10 @@ int main(int argc, char** argv) {
   app.add_option("--runner-binary", flags.runner_binary, "ddp-runner")->capture_default_str();
   app.add_option("--stop-grace", flags.stop_grace, "Seconds from a stop request to SIGTERM, and again to SIGKILL")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--metrics-keep-days", flags.metrics_keep_days,
+                 "Days after its end that a job keeps every point; then long series are thinned out. 0: for ever")
+      ->check(CLI::Range(0, 36500))
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
