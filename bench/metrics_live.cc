@@ -3,6 +3,8 @@
 // the manager as its service does, the subscribers are a process of their own. metrics_latency.py and
 // metrics_subscribers.py run this.
 //   bench_metrics_live CONNECTIONS SUBSCRIBERS EVENTS POINTS_PER_EVENT MILLISECONDS_BETWEEN_EVENTS
+// The subscribers alone, of a job of any ddpd (delays are told only of the server above, whose points have this clock):
+//   bench_metrics_live --subscribe ADDRESS TOKEN JOB CONNECTIONS SUBSCRIBERS
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -29,6 +31,8 @@
 namespace ddp {
 namespace {
 
+constexpr char kToken[] = "bench";
+
 // The same clock in both processes.
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -45,9 +49,10 @@ struct Seen {
 
 class Subscriber final : public grpc::ClientReadReactor<v1::StreamMetricsResponse> {
  public:
-  Subscriber(v1::MetricService::Stub& stub, const std::string& job, Seen& seen) : seen_(seen) {
+  Subscriber(v1::MetricService::Stub& stub, const std::string& token, const std::string& job, Seen& seen)
+      : seen_(seen) {
     request_.set_job_id(job);
-    context_.AddMetadata("authorization", "Bearer bench");
+    context_.AddMetadata("authorization", "Bearer " + token);
     stub.async()->Stream(&context_, &request_, this);
     StartRead(&batch_);
     StartCall();
@@ -88,7 +93,8 @@ double Milliseconds(std::vector<double>& sorted, double share) {
   return 1e3 * sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
-int RunSubscribers(const std::string& address, const std::string& job, int connections, int subscribers) {
+int RunSubscribers(const std::string& address, const std::string& token, const std::string& job, int connections,
+                   int subscribers) {
   std::vector<std::unique_ptr<v1::MetricService::Stub>> stubs;
   for (int i = 0; i < connections; ++i) {
     grpc::ChannelArguments arguments;
@@ -99,7 +105,7 @@ int RunSubscribers(const std::string& address, const std::string& job, int conne
   Seen seen;
   std::vector<std::unique_ptr<Subscriber>> all;
   for (int i = 0; i < subscribers; ++i) {
-    all.push_back(std::make_unique<Subscriber>(*stubs[static_cast<size_t>(i % connections)], job, seen));
+    all.push_back(std::make_unique<Subscriber>(*stubs[static_cast<size_t>(i % connections)], token, job, seen));
   }
   {
     std::unique_lock lock(seen.mutex);
@@ -145,7 +151,7 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
   InitLogging(LogLevel::kError);
   Rig rig(1);
   Executor executor(16);
-  ApiContext api{*rig.manager, *rig.hub, rig.store->reader(), executor, "bench", rig.home, ""};
+  ApiContext api{*rig.manager, *rig.hub, rig.store->reader(), executor, kToken, rig.home, ""};
   auto server = std::move(ApiServer::Start(api, {}, "127.0.0.1:0")).value();
   const std::string job = rig.Submit(1);
   const auto send = [&](const v1::RunnerEvent& event) {
@@ -156,7 +162,8 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
   send(Points(2, points));
   const int idle = ResidentMegabytes();
   FILE* client = popen(
-      absl::StrCat(self, " --subscribe ", server->address(), " ", job, " ", connections, " ", subscribers).c_str(),
+      absl::StrCat(self, " --subscribe ", server->address(), " ", kToken, " ", job, " ", connections, " ", subscribers)
+          .c_str(),
       "r");
   char line[256];
   if (client == nullptr || std::fgets(line, sizeof(line), client) == nullptr) return 1;
@@ -179,8 +186,8 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
 }  // namespace ddp
 
 int main(int argc, char** argv) {
-  if (argc == 6 && std::string(argv[1]) == "--subscribe") {
-    return ddp::RunSubscribers(argv[2], argv[3], std::atoi(argv[4]), std::atoi(argv[5]));
+  if (argc == 7 && std::string(argv[1]) == "--subscribe") {
+    return ddp::RunSubscribers(argv[2], argv[3], argv[4], std::atoi(argv[5]), std::atoi(argv[6]));
   }
   if (argc != 6) {
     std::cerr << "usage: bench_metrics_live CONNECTIONS SUBSCRIBERS EVENTS POINTS_PER_EVENT MILLISECONDS_BETWEEN\n";

@@ -129,6 +129,16 @@ void Query(benchmark::State& state, bool cold) {
   }
 }
 
+// What a page asks of each job that it shows.
+void List(benchmark::State& state) {
+  Store& store = Million().store();
+  for (auto _ : state) {
+    const auto response = ListSeries(store.reader(), kJob);
+    Check(response.status());
+    if (response->series(0).count() != kPoints) Check(absl::InternalError("points are missing"));
+  }
+}
+
 // Until all are durable.
 void Ingest(benchmark::State& state) {
   const int64_t steps = state.range(0);
@@ -146,6 +156,7 @@ void Ingest(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(Query, cold, true)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(Query, warm, false)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(List)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(Ingest)->ArgName("steps_per_event")->Arg(10)->Arg(50)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

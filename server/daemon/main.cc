@@ -22,6 +22,7 @@
 #include "server/daemon/home.h"
 #include "server/gateway/gateway.h"
 #include "server/jobs/spec_checker.h"
+#include "server/metrics/retention.h"
 #include "server/scheduler/slots.h"
 #include "server/store/convert.h"
 
@@ -46,6 +47,7 @@ struct Flags {
   std::string runner_binary = ExecutableFolder() + "/ddp-runner";
   std::string log_level = "info";
   double stop_grace = 30;
+  int metrics_keep_days = 0;
 };
 
 LogLevel LevelOf(const std::string& name) {
@@ -148,6 +150,10 @@ absl::Status Serve(const Flags& flags) {
                     .run_blocking = [&executor](std::function<void()> task) { executor.Post(std::move(task)); }});
   }
   (*manager)->StartBackgroundThread();
+  std::optional<MetricRetention> retention;
+  if (flags.metrics_keep_days > 0) {
+    retention.emplace(**store, Clock::System(), flags.metrics_keep_days).StartThread();
+  }
   if (absl::Status status = home->PublishAddress((*server)->local_address(), info.web_address()); !status.ok())
     return status;
   LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", dashboard ",
@@ -195,6 +201,10 @@ int main(int argc, char** argv) {
   app.add_option("--runner-binary", flags.runner_binary, "ddp-runner")->capture_default_str();
   app.add_option("--stop-grace", flags.stop_grace, "Seconds from a stop request to SIGTERM, and again to SIGKILL")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--metrics-keep-days", flags.metrics_keep_days,
+                 "Days after its end that a job keeps every point; then long series are thinned out. 0: for ever")
+      ->check(CLI::Range(0, 36500))
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))

@@ -54,21 +54,4 @@ std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_bucket
   return buckets;
 }
 
-v1::SeriesSummary Summarize(const std::string& series, absl::Span<const Point> points) {
-  v1::SeriesSummary summary;
-  summary.set_series(series);
-  summary.set_type(v1::POINT_TYPE_SCALAR);
-  summary.set_count(static_cast<int64_t>(points.size()));
-  summary.set_min(kNan);
-  summary.set_max(kNan);
-  if (points.empty()) return summary;
-  const v1::Bucket all = MakeBucket(points);
-  summary.set_last_step(all.last_step());
-  summary.set_last(all.last());
-  summary.set_min(all.min());
-  summary.set_max(all.max());
-  summary.set_non_finite(all.non_finite());
-  return summary;
-}
-
 }  // namespace ddp

@@ -16,9 +16,6 @@ namespace ddp {
 // max and mean are over finite values, NaN when a bucket has none. max_buckets > 0. The points rise along the axis.
 std::vector<v1::Bucket> Bucketize(absl::Span<const Point> points, int max_buckets, const XAxis& axis);
 
-// Of points that rise by step. min and max over finite values, NaN when there are none.
-v1::SeriesSummary Summarize(const std::string& series, absl::Span<const Point> points);
-
 }  // namespace ddp
 
 #endif  // DDP_SERVER_METRICS_BUCKETS_H_

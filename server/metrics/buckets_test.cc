@@ -77,18 +77,5 @@ TEST(BucketsTest, FewerPointsThanBucketsGiveOneBucketEach) {
   EXPECT_TRUE(Bucketize({}, 10, kSteps).empty());
 }
 
-TEST(SummaryTest, IgnoresNonFiniteValuesInTheRange) {
-  const v1::SeriesSummary summary =
-      Summarize("loss", std::vector<Point>{{1, 0, 3.0}, {2, 0, -kInf}, {3, 0, 1.0}, {4, 0, kNan}});
-  EXPECT_EQ(summary.series(), "loss");
-  EXPECT_EQ(summary.count(), 4);
-  EXPECT_EQ(summary.last_step(), 4);
-  EXPECT_TRUE(std::isnan(summary.last()));
-  EXPECT_EQ(summary.min(), 1.0);
-  EXPECT_EQ(summary.max(), 3.0);
-  EXPECT_EQ(summary.non_finite(), 2);
-  EXPECT_EQ(summary.type(), v1::POINT_TYPE_SCALAR);
-}
-
 }  // namespace
 }  // namespace ddp

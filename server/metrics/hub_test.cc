@@ -10,7 +10,7 @@
 
 #include "server/metrics/store_fixture.h"
 #include "server/metrics/subscription.h"
-#include "server/metrics/testing.h"
+#include "server/store/testing.h"
 
 namespace ddp {
 namespace {

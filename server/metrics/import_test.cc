@@ -7,7 +7,7 @@
 
 #include "server/metrics/query.h"
 #include "server/metrics/store_fixture.h"
-#include "server/metrics/testing.h"
+#include "server/store/testing.h"
 
 namespace ddp {
 namespace {

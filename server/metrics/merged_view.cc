@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/metrics/raw_columns.h"
+#include "server/store/raw_columns.h"
 
 namespace ddp {
 

@@ -13,14 +13,9 @@
 
 #include "ddp/v1/metric.pb.h"
 #include "ddp/v1/worker.pb.h"
+#include "server/store/raw_columns.h"
 
 namespace ddp {
-
-struct Point {
-  int64_t step = 0;
-  double time = 0;
-  double value = 0;
-};
 
 // Fed with batches in the order in which they were stored. With the first batch of a later attempt, every point of
 // earlier attempts with a step above that attempt's start step is superseded, in all series. Not thread-safe.

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "server/metrics/testing.h"
+#include "server/store/testing.h"
 
 namespace ddp {
 namespace {

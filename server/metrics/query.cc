@@ -12,8 +12,8 @@
 #include "common/status_macros.h"
 #include "server/metrics/buckets.h"
 #include "server/metrics/merged_view.h"
-#include "server/metrics/raw_columns.h"
 #include "server/metrics/x_axis.h"
+#include "server/store/raw_columns.h"
 
 namespace ddp {
 namespace {
@@ -119,9 +119,9 @@ absl::StatusOr<v1::QueryMetricsResponse> QueryMetrics(Reader& reader, const v1::
 }
 
 absl::StatusOr<v1::ListSeriesResponse> ListSeries(Reader& reader, const std::string& job_id) {
-  DDP_ASSIGN_OR_RETURN(const JobPoints job, ReadPoints(reader, job_id, 0, {}, false));
+  DDP_ASSIGN_OR_RETURN(std::vector<v1::SeriesSummary> summaries, reader.SeriesSummaries(job_id));
   v1::ListSeriesResponse response;
-  for (const auto& [series, points] : job.series) *response.add_series() = Summarize(series, points);
+  for (v1::SeriesSummary& summary : summaries) *response.add_series() = std::move(summary);
   const auto add = [&response](const std::vector<SeriesExtent>& extents, v1::PointType type) {
     for (const SeriesExtent& extent : extents) {
       v1::SeriesSummary& summary = *response.add_series();

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <random>
+#include <vector>
 
 #include "server/metrics/store_fixture.h"
-#include "server/metrics/testing.h"
+#include "server/store/testing.h"
 
 namespace ddp {
 namespace {
@@ -183,6 +187,57 @@ TEST_F(QueryTest, SummariesAreOfTheMergedView) {
   EXPECT_EQ(list->series(0).last_step(), 3);
   EXPECT_EQ(list->series(0).min(), 1.0);
   EXPECT_EQ(list->series(0).max(), 3.0);
+}
+
+// Whatever attempts do, the summaries are those of the points that Query gives.
+TEST_F(QueryTest, SummariesAgreeWithThePoints) {
+  std::mt19937 random(7);
+  const auto below = [&random](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  int64_t start = 0;
+  int32_t attempt = 1;
+  int64_t step = 0;
+  for (int event = 0; event < 200; ++event) {
+    if (below(10) == 0) {
+      ++attempt;
+      step = start = below(2) == 0 ? step : below(step + 1);
+    }
+    v1::MetricBatch metrics;
+    for (const char* series : {"a", "b", "c"}) {
+      if (below(3) == 0) continue;
+      v1::MetricColumn& column = *metrics.add_columns();
+      column.set_series(series);
+      for (int64_t points = below(4); points > 0; --points) {
+        column.add_step(start + 1 + below(step + 5 - start));
+        column.add_time(0);
+        column.add_value(below(8) == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(below(1000)));
+        step = std::max(step, *column.step().rbegin());
+      }
+    }
+    if (metrics.columns().empty()) continue;
+    Add(attempt, start, metrics);
+    const auto list = ListSeries(store_->reader(), kJob);
+    const auto all = Query({});
+    ASSERT_EQ(list->series_size(), all->columns_size());
+    for (int i = 0; i < list->series_size(); ++i) {
+      const v1::SeriesSummary& summary = list->series(i);
+      const v1::MetricColumn& column = all->columns(i);
+      std::vector<double> finite;
+      std::copy_if(column.value().begin(), column.value().end(), std::back_inserter(finite),
+                   [](double value) { return std::isfinite(value); });
+      ASSERT_EQ(summary.series(), column.series());
+      ASSERT_EQ(summary.count(), column.step_size());
+      ASSERT_EQ(summary.non_finite(), column.step_size() - static_cast<int64_t>(finite.size()));
+      ASSERT_EQ(std::isnan(summary.min()), finite.empty());
+      if (!finite.empty()) {
+        ASSERT_EQ(summary.min(), *std::min_element(finite.begin(), finite.end()));
+        ASSERT_EQ(summary.max(), *std::max_element(finite.begin(), finite.end()));
+      }
+      if (column.step().empty()) continue;
+      ASSERT_EQ(summary.last_step(), *column.step().rbegin());
+      ASSERT_EQ(summary.last(), *column.value().rbegin());
+    }
+  }
+  EXPECT_GT(attempt, 10);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "server/store/convert.h"
+#include "server/store/series_summaries.h"
 
 namespace ddp {
 namespace {
@@ -38,6 +39,15 @@ absl::Status Reader::Prepare() {
                        database_.Prepare("SELECT seq, attempt, start_step, batch FROM metric_chunks WHERE job_id=?1 "
                                          "AND seq>?2 AND seq<=?3 ORDER BY seq"));
   DDP_ASSIGN_OR_RETURN(last_chunk_, database_.Prepare("SELECT max(seq) FROM metric_chunks WHERE job_id=?1"));
+  DDP_ASSIGN_OR_RETURN(series_summaries_, database_.Prepare("SELECT series, summary FROM metric_summaries WHERE "
+                                                            "job_id=?1 ORDER BY series"));
+  DDP_ASSIGN_OR_RETURN(attempt_starts_, database_.Prepare(kAttemptStarts));
+  DDP_ASSIGN_OR_RETURN(
+      unthinned_jobs_,
+      database_.Prepare("SELECT jobs.id, jobs.end_time, coalesce(r.up_to,0), coalesce((SELECT max(seq) FROM "
+                        "metric_chunks WHERE job_id=jobs.id),0) FROM jobs LEFT JOIN metric_retention AS r ON "
+                        "r.job_id=jobs.id AND r.end_time=jobs.end_time WHERE jobs.end_time<=?1 AND "
+                        "coalesce(r.done,0)=0 ORDER BY jobs.id"));
   // One look-up per name; a SELECT DISTINCT would walk over every row.
   DDP_ASSIGN_OR_RETURN(
       histogram_series_,
@@ -169,6 +179,38 @@ absl::StatusOr<uint64_t> Reader::LastChunk(const std::string& job_id) {
   last_chunk_.BindText(1, job_id);
   DDP_RETURN_IF_ERROR(last_chunk_.Step().status());
   return static_cast<uint64_t>(last_chunk_.Int(0));
+}
+
+absl::StatusOr<std::vector<v1::SeriesSummary>> Reader::SeriesSummaries(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { series_summaries_.Reset(); });
+  series_summaries_.BindText(1, job_id);
+  std::vector<v1::SeriesSummary> summaries;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, series_summaries_.Step());
+    if (!row) return summaries;
+    v1::SeriesSummary& summary = summaries.emplace_back();
+    DDP_RETURN_IF_ERROR(Parse(series_summaries_.Bytes(1), summary, "summary of a series"));
+    summary.set_series(std::string(series_summaries_.Bytes(0)));
+  }
+}
+
+absl::StatusOr<std::map<int32_t, int64_t>> Reader::LastSteps(const std::string& job_id) {
+  std::lock_guard lock(mutex_);
+  return ddp::LastSteps(attempt_starts_, job_id);
+}
+
+absl::StatusOr<std::vector<EndedJob>> Reader::UnthinnedJobs(int64_t before) {
+  std::lock_guard lock(mutex_);
+  auto reset = absl::MakeCleanup([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { unthinned_jobs_.Reset(); });
+  unthinned_jobs_.BindInt(1, before);
+  std::vector<EndedJob> jobs;
+  while (true) {
+    DDP_ASSIGN_OR_RETURN(const bool row, unthinned_jobs_.Step());
+    if (!row) return jobs;
+    jobs.push_back({std::string(unthinned_jobs_.Bytes(0)), unthinned_jobs_.Int(1),
+                    static_cast<uint64_t>(unthinned_jobs_.Int(2)), static_cast<uint64_t>(unthinned_jobs_.Int(3))});
+  }
 }
 
 absl::StatusOr<std::vector<std::string>> Reader::HistogramSeries(const std::string& job_id) {

@@ -3,6 +3,7 @@
 #define DDP_SERVER_STORE_READER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,12 @@ class Reader {
   absl::Status ForEachChunk(const std::string& job_id, absl::FunctionRef<absl::Status(const ChunkView&)> take);
   // 0: none.
   absl::StatusOr<uint64_t> LastChunk(const std::string& job_id);
+  // Of the points in the merged view, by series.
+  absl::StatusOr<std::vector<v1::SeriesSummary>> SeriesSummaries(const std::string& job_id);
+  // What later attempts leave of the points of each attempt: the greatest step that counts.
+  absl::StatusOr<std::map<int32_t, int64_t>> LastSteps(const std::string& job_id);
+  // Jobs that ended at most then (microseconds) and have not been thinned out, by id.
+  absl::StatusOr<std::vector<EndedJob>> UnthinnedJobs(int64_t before);
   // Names of all series that a job has histograms of, sorted.
   absl::StatusOr<std::vector<std::string>> HistogramSeries(const std::string& job_id);
   // By series.
@@ -66,6 +73,9 @@ class Reader {
   Statement attempts_ ABSL_GUARDED_BY(mutex_);
   Statement events_ ABSL_GUARDED_BY(mutex_);
   Statement chunks_ ABSL_GUARDED_BY(mutex_);
+  Statement series_summaries_ ABSL_GUARDED_BY(mutex_);
+  Statement attempt_starts_ ABSL_GUARDED_BY(mutex_);
+  Statement unthinned_jobs_ ABSL_GUARDED_BY(mutex_);
   Statement last_chunk_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_series_ ABSL_GUARDED_BY(mutex_);
   Statement histogram_extents_ ABSL_GUARDED_BY(mutex_);

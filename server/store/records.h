@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ddp/v1/job.pb.h"
@@ -40,6 +41,23 @@ struct ChunkView {
   int32_t attempt = 0;
   int64_t start_step = 0;
   std::string_view batch;
+};
+
+// A job whose points are to be thinned out.
+struct EndedJob {
+  std::string id;
+  int64_t end_time = 0;        // microseconds
+  uint64_t thinned_up_to = 0;  // its chunks up to this one have been; 0: none
+  uint64_t last_seq = 0;       // of its newest chunk
+};
+
+// A part of a job's chunks, thinned out.
+struct ThinnedChunks {
+  int64_t end_time = 0;                                    // of the EndedJob
+  uint64_t up_to = 0;                                      // the newest one that has been looked at
+  bool done = false;                                       // no other is left
+  std::vector<std::pair<uint64_t, std::string>> replaced;  // seq and what is left of the batch
+  std::vector<uint64_t> deleted;
 };
 
 // Histograms of one runner event.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "server/store/series_summaries.h"
 
 namespace ddp {
 namespace {
@@ -89,7 +90,30 @@ CREATE TABLE texts(
   PRIMARY KEY(job_id, series, step, attempt)
 ) WITHOUT ROWID;
 )sql",
+    // What ListSeries tells, and how far the points of jobs that ended long ago have been thinned out: up_to is the
+    // newest chunk that has been, of the job as it ended at end_time.
+    R"sql(
+CREATE TABLE metric_summaries(
+  job_id TEXT NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,
+  series TEXT NOT NULL,
+  summary BLOB NOT NULL,
+  PRIMARY KEY(job_id, series)
+) WITHOUT ROWID;
+
+CREATE TABLE metric_retention(
+  job_id TEXT PRIMARY KEY REFERENCES jobs(id) ON DELETE CASCADE,
+  end_time INTEGER NOT NULL,
+  up_to INTEGER NOT NULL,
+  done INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql",
 };
+
+// What SQL alone cannot fill.
+absl::Status Fill(Database& database, int number) {
+  constexpr int kSummaries = 3;
+  return number == kSummaries ? SummarizeAllJobs(database) : absl::OkStatus();
+}
 
 absl::StatusOr<int64_t> UserVersion(Database& database) {
   DDP_ASSIGN_OR_RETURN(Statement statement, database.Prepare("PRAGMA user_version"));
@@ -100,6 +124,7 @@ absl::StatusOr<int64_t> UserVersion(Database& database) {
 absl::Status RunStep(Database& database, int number) {
   DDP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   absl::Status status = database.Execute(kSteps[number]);
+  if (status.ok()) status = Fill(database, number);
   if (status.ok()) status = database.Execute(absl::StrCat("PRAGMA user_version=", number + 1).c_str());
   if (status.ok()) status = database.Execute("COMMIT");
   if (!status.ok() && database.InTransaction()) (void)database.Execute("ROLLBACK");

@@ -268,9 +268,10 @@ TEST_F(StoreTest, AFileOfSchema1IsBroughtUpToDate) {
   {
     auto database = Database::Open(path_);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(
-        database->Execute("DROP TABLE texts; DROP TABLE histograms; DROP TABLE metric_attempts; PRAGMA user_version=1")
-            .ok());
+    ASSERT_TRUE(database
+                    ->Execute("DROP TABLE metric_summaries; DROP TABLE metric_retention; DROP TABLE texts; DROP TABLE "
+                              "histograms; DROP TABLE metric_attempts; PRAGMA user_version=1")
+                    .ok());
   }
   Reopen();
   EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 3u);
@@ -293,7 +294,11 @@ TEST_F(StoreTest, AFileOfSchema2IsBroughtUpToDate) {
   {
     auto database = Database::Open(path_);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("DROP TABLE texts; PRAGMA user_version=2").ok());
+    ASSERT_TRUE(
+        database
+            ->Execute(
+                "DROP TABLE metric_summaries; DROP TABLE metric_retention; DROP TABLE texts; PRAGMA user_version=2")
+            .ok());
   }
   Reopen();
   EXPECT_EQ(*store_->reader().LastChunk("0aaaaaaaaaaa"), 1u);

@@ -30,6 +30,10 @@ struct AddChunk {
   std::string job_id;
   MetricChunk chunk;
 };
+struct ThinChunks {
+  std::string job_id;
+  ThinnedChunks chunks;
+};
 struct AddHistograms {
   std::string job_id;
   HistogramBatch batch;
@@ -51,8 +55,8 @@ struct Acknowledge {
 struct DeleteJob {
   std::string job_id;
 };
-using Any =
-    std::variant<PutJob, PutAttempt, AddEvent, AddChunk, AddHistograms, AddTexts, SetProgress, Acknowledge, DeleteJob>;
+using Any = std::variant<PutJob, PutAttempt, AddEvent, AddChunk, ThinChunks, AddHistograms, AddTexts, SetProgress,
+                         Acknowledge, DeleteJob>;
 }  // namespace writes
 
 // Applied in the order of the calls. A plain value; not thread-safe.
@@ -75,6 +79,10 @@ class WriteBatch {
   // AlreadyExists when the seq is taken.
   void AddChunk(std::string job_id, MetricChunk chunk) {
     all_.emplace_back(writes::AddChunk{std::move(job_id), std::move(chunk)});
+  }
+  // Aborted unless the job is still the one that ended at that time: it may have been resumed or deleted.
+  void ThinChunks(std::string job_id, ThinnedChunks chunks) {
+    all_.emplace_back(writes::ThinChunks{std::move(job_id), std::move(chunks)});
   }
   // Replaces those that the same attempt has reported for the same series and step. Above kMaxHistograms the job's are
   // thinned out.

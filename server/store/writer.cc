@@ -29,6 +29,11 @@ absl::Status Writer::Prepare() {
                                          "ON CONFLICT(job_id, number) DO UPDATE SET attempt=?3, secret=?4"));
   DDP_ASSIGN_OR_RETURN(add_event_, database_.Prepare("INSERT INTO events VALUES(?1,?2,?3)"));
   DDP_ASSIGN_OR_RETURN(add_chunk_, database_.Prepare("INSERT INTO metric_chunks VALUES(?1,?2,?3,?4,?5)"));
+  DDP_ASSIGN_OR_RETURN(note_thinned_, database_.Prepare("INSERT OR REPLACE INTO metric_retention SELECT id, end_time, "
+                                                        "?3, ?4 FROM jobs WHERE id=?1 AND end_time=?2"));
+  DDP_ASSIGN_OR_RETURN(replace_chunk_,
+                       database_.Prepare("UPDATE metric_chunks SET batch=?3 WHERE job_id=?1 AND seq=?2"));
+  DDP_ASSIGN_OR_RETURN(delete_chunk_, database_.Prepare("DELETE FROM metric_chunks WHERE job_id=?1 AND seq=?2"));
   DDP_ASSIGN_OR_RETURN(note_metric_attempt_,
                        database_.Prepare("INSERT OR IGNORE INTO metric_attempts VALUES(?1,?2,?3)"));
   DDP_ASSIGN_OR_RETURN(add_histogram_, database_.Prepare("INSERT OR REPLACE INTO histograms VALUES(?1,?2,?3,?4,?5)"));
@@ -39,7 +44,8 @@ absl::Status Writer::Prepare() {
       database_.Prepare("UPDATE attempts SET acked_seq=?4 WHERE job_id=?1 AND number=?2 AND acked_seq=?3"));
   DDP_ASSIGN_OR_RETURN(delete_job_, database_.Prepare("DELETE FROM jobs WHERE id=?1"));
   DDP_RETURN_IF_ERROR(histogram_cap_.Prepare(database_));
-  return text_cap_.Prepare(database_);
+  DDP_RETURN_IF_ERROR(text_cap_.Prepare(database_));
+  return summaries_.Prepare(database_);
 }
 
 std::vector<absl::Status> Writer::CommitGroup(const std::vector<const WriteBatch*>& batches) {
@@ -57,10 +63,12 @@ absl::Status Writer::CommitTogether(const std::vector<const WriteBatch*>& batche
     status = Apply(*batch);
     if (!status.ok()) break;
   }
+  if (status.ok()) status = summaries_.Flush();
   if (status.ok()) status = database_.Execute("COMMIT");
   if (!status.ok()) {
     histogram_cap_.ForgetAll();
     text_cap_.ForgetAll();
+    summaries_.ForgetAll();
     if (database_.InTransaction()) (void)database_.Execute("ROLLBACK");
   }
   return status;
@@ -126,6 +134,7 @@ absl::Status Writer::Apply(const writes::AddEvent& write) {
 }
 
 absl::Status Writer::Apply(const writes::AddChunk& write) {
+  DDP_RETURN_IF_ERROR(summaries_.Add(write.job_id, write.chunk.attempt, write.chunk.start_step, write.chunk.batch));
   add_chunk_.BindText(1, write.job_id);
   add_chunk_.BindInt(2, static_cast<int64_t>(write.chunk.seq));
   add_chunk_.BindInt(3, write.chunk.attempt);
@@ -133,6 +142,30 @@ absl::Status Writer::Apply(const writes::AddChunk& write) {
   add_chunk_.BindBlob(5, write.chunk.batch);
   DDP_RETURN_IF_ERROR(add_chunk_.Run());
   return NoteMetricAttempt(write.job_id, write.chunk.attempt, write.chunk.start_step);
+}
+
+absl::Status Writer::Apply(const writes::ThinChunks& write) {
+  const ThinnedChunks& chunks = write.chunks;
+  note_thinned_.BindText(1, write.job_id);
+  note_thinned_.BindInt(2, chunks.end_time);
+  note_thinned_.BindInt(3, static_cast<int64_t>(chunks.up_to));
+  note_thinned_.BindInt(4, chunks.done ? 1 : 0);
+  DDP_RETURN_IF_ERROR(note_thinned_.Run());
+  if (database_.Changes() != 1) {
+    return absl::AbortedError(absl::StrCat("job ", write.job_id, " was resumed or deleted meanwhile"));
+  }
+  for (const auto& [seq, batch] : chunks.replaced) {
+    replace_chunk_.BindText(1, write.job_id);
+    replace_chunk_.BindInt(2, static_cast<int64_t>(seq));
+    replace_chunk_.BindBlob(3, batch);
+    DDP_RETURN_IF_ERROR(replace_chunk_.Run());
+  }
+  for (const uint64_t seq : chunks.deleted) {
+    delete_chunk_.BindText(1, write.job_id);
+    delete_chunk_.BindInt(2, static_cast<int64_t>(seq));
+    DDP_RETURN_IF_ERROR(delete_chunk_.Run());
+  }
+  return chunks.done ? summaries_.Rebuild(write.job_id) : absl::OkStatus();
 }
 
 absl::Status Writer::Apply(const writes::AddHistograms& write) {
@@ -194,6 +227,7 @@ absl::Status Writer::Apply(const writes::Acknowledge& write) {
 absl::Status Writer::Apply(const writes::DeleteJob& write) {
   histogram_cap_.Forget(write.job_id);
   text_cap_.Forget(write.job_id);
+  summaries_.Forget(write.job_id);
   delete_job_.BindText(1, write.job_id);
   return delete_job_.Run();
 }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/store/histogram_cap.h"
+#include "server/store/series_summaries.h"
 #include "server/store/sqlite.h"
 #include "server/store/text_cap.h"
 #include "server/store/write_batch.h"
@@ -34,6 +35,7 @@ class Writer {
   absl::Status Apply(const writes::PutAttempt& write);
   absl::Status Apply(const writes::AddEvent& write);
   absl::Status Apply(const writes::AddChunk& write);
+  absl::Status Apply(const writes::ThinChunks& write);
   absl::Status Apply(const writes::AddHistograms& write);
   absl::Status Apply(const writes::AddTexts& write);
   absl::Status Apply(const writes::SetProgress& write);
@@ -47,6 +49,9 @@ class Writer {
   Statement put_attempt_;
   Statement add_event_;
   Statement add_chunk_;
+  Statement note_thinned_;
+  Statement replace_chunk_;
+  Statement delete_chunk_;
   Statement note_metric_attempt_;
   Statement add_histogram_;
   Statement add_text_;
@@ -55,6 +60,7 @@ class Writer {
   Statement delete_job_;
   HistogramCap histogram_cap_;
   TextCap text_cap_;
+  SeriesSummaries summaries_;
 };
 
 }  // namespace ddp

@@ -1,14 +1,22 @@
 // Reads a serialized MetricBatch where it lies: a query looks at every batch of a job, mostly for one series of many.
-#ifndef DDP_SERVER_METRICS_RAW_COLUMNS_H_
-#define DDP_SERVER_METRICS_RAW_COLUMNS_H_
+#ifndef DDP_SERVER_STORE_RAW_COLUMNS_H_
+#define DDP_SERVER_STORE_RAW_COLUMNS_H_
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "server/metrics/merged_view.h"
+#include "ddp/v1/metric.pb.h"
+#include "ddp/v1/worker.pb.h"
 
 namespace ddp {
+
+struct Point {
+  int64_t step = 0;
+  double time = 0;
+  double value = 0;
+};
 
 // The fields of one MetricColumn, as bytes of the batch.
 struct RawColumn {
@@ -27,4 +35,4 @@ double EarliestTime(const RawColumn& column, double earliest);
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_METRICS_RAW_COLUMNS_H_
+#endif  // DDP_SERVER_STORE_RAW_COLUMNS_H_

@@ -1,4 +1,4 @@
-#include "server/metrics/raw_columns.h"
+#include "server/store/raw_columns.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "server/metrics/testing.h"
+#include "server/store/testing.h"
 
 namespace ddp {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/metrics/raw_columns.h"
+#include "server/store/raw_columns.h"
 
 #include <algorithm>
 #include <bit>

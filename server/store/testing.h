@@ -1,6 +1,6 @@
-// Helpers of the tests in this room.
-#ifndef DDP_SERVER_METRICS_TESTING_H_
-#define DDP_SERVER_METRICS_TESTING_H_
+// Batches for the tests in this room and in metrics.
+#ifndef DDP_SERVER_STORE_TESTING_H_
+#define DDP_SERVER_STORE_TESTING_H_
 
 #include <string>
 #include <utility>
@@ -25,4 +25,4 @@ inline v1::MetricBatch OneSeries(const std::string& series, const std::vector<st
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_METRICS_TESTING_H_
+#endif  // DDP_SERVER_STORE_TESTING_H_
