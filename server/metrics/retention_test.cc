@@ -234,6 +234,21 @@ TEST_F(RetentionTest, AJobThatIsResumedMeanwhileIsLeftAlone) {
   EXPECT_EQ(Points("loss").size(), 2u);
 }
 
+TEST_F(RetentionTest, AJobThatIsResumedHalfThinnedIsSummedUpAgain) {
+  Add(1, 0, OneSeries("loss", {{1, 9.0}, {2, 2.0}}));
+  SetEnd(kEnd);
+  WriteBatch half;
+  half.ThinChunks(
+      kJob,
+      {.end_time = kEnd * 1'000'000, .up_to = 1, .replaced = {{1, OneSeries("loss", {{2, 2.0}}).SerializeAsString()}}});
+  ASSERT_TRUE(store_->CommitAndWait(std::move(half)).ok());
+  SetEnd(0);
+  Add(2, 2, OneSeries("loss", {{3, 3.0}}));
+  const auto list = ListSeries(store_->reader(), kJob);
+  EXPECT_EQ(list->series(0).count(), 2);
+  EXPECT_EQ(list->series(0).max(), 3.0);
+}
+
 TEST_F(RetentionTest, ADamagedBatchDoesNotKeepOthersFromIt) {
   Add(1, 0, OneSeries("loss", {{1, 1.0}, {2, 2.0}}));
   WriteBatch batch;

@@ -73,7 +73,8 @@ absl::Status SeriesSummaries::Prepare(Database& database) {
   DDP_ASSIGN_OR_RETURN(newest_attempt_, database.Prepare("SELECT attempt FROM metric_chunks WHERE job_id=?1 ORDER BY "
                                                          "seq DESC LIMIT 1"));
   DDP_ASSIGN_OR_RETURN(one_, database.Prepare("SELECT summary FROM metric_summaries WHERE job_id=?1 AND series=?2"));
-  DDP_ASSIGN_OR_RETURN(all_, database.Prepare("SELECT summary FROM metric_summaries WHERE job_id=?1"));
+  DDP_ASSIGN_OR_RETURN(all_, database.Prepare("SELECT summary, EXISTS(SELECT 1 FROM metric_retention WHERE job_id=?1 "
+                                              "AND done=0) FROM metric_summaries WHERE job_id=?1"));
   DDP_ASSIGN_OR_RETURN(put_, database.Prepare("INSERT OR REPLACE INTO metric_summaries VALUES(?1,?2,?3)"));
   DDP_ASSIGN_OR_RETURN(delete_all_, database.Prepare("DELETE FROM metric_summaries WHERE job_id=?1"));
   DDP_ASSIGN_OR_RETURN(attempt_starts_, database.Prepare(kAttemptStarts));
@@ -97,8 +98,8 @@ absl::Status SeriesSummaries::Add(const std::string& job_id, int32_t attempt, in
   DDP_ASSIGN_OR_RETURN(Job* const job, Find(job_id));
   if (attempt != job->attempt && job->attempt != 0) {
     DDP_RETURN_IF_ERROR(FlushJob(job_id, *job));
-    DDP_ASSIGN_OR_RETURN(const bool supersedes, HasStepsAfter(job_id, start_step));
-    if (supersedes) DDP_RETURN_IF_ERROR(RebuildUpTo(job_id, start_step));
+    DDP_ASSIGN_OR_RETURN(const bool must_rebuild, MustRebuild(job_id, start_step));
+    if (must_rebuild) DDP_RETURN_IF_ERROR(RebuildUpTo(job_id, start_step));
     job->series.clear();
   }
   job->attempt = attempt;
@@ -122,7 +123,7 @@ absl::StatusOr<v1::SeriesSummary*> SeriesSummaries::Touch(const std::string& job
   return &summary;
 }
 
-absl::StatusOr<bool> SeriesSummaries::HasStepsAfter(const std::string& job_id, int64_t step) {
+absl::StatusOr<bool> SeriesSummaries::MustRebuild(const std::string& job_id, int64_t start_step) {
   auto reset = absl::MakeCleanup([this] { all_.Reset(); });
   all_.BindText(1, job_id);
   while (true) {
@@ -130,7 +131,8 @@ absl::StatusOr<bool> SeriesSummaries::HasStepsAfter(const std::string& job_id, i
     if (!row) return false;
     v1::SeriesSummary summary;
     DDP_RETURN_IF_ERROR(Parse(all_.Bytes(0), summary));
-    if (summary.last_step() > step) return true;
+    // Superseded, or the job was resumed while it was being thinned out.
+    if (summary.last_step() > start_step || all_.Int(1) != 0) return true;
   }
 }
 

@@ -56,7 +56,8 @@ class SeriesSummaries {
   absl::Status FlushJob(const std::string& job_id, const Job& job);
   // last_step_of_all: what an attempt of which nothing is stored yet leaves of all others.
   absl::Status RebuildUpTo(const std::string& job_id, int64_t last_step_of_all);
-  absl::StatusOr<bool> HasStepsAfter(const std::string& job_id, int64_t step);
+  // Whether a new attempt that went on from there makes the summaries wrong.
+  absl::StatusOr<bool> MustRebuild(const std::string& job_id, int64_t start_step);
   absl::StatusOr<v1::SeriesSummary*> Touch(const std::string& job_id, std::string_view series, BySeries& all);
 
   std::map<std::string, Job> jobs_;  // touched in this transaction
