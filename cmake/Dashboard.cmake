@@ -5,28 +5,21 @@ set(_page ${CMAKE_SOURCE_DIR}/client/dashboard)
 set(_embed ${CMAKE_SOURCE_DIR}/cmake/embed_assets.py)
 set(DDP_DASHBOARD_ASSETS ${CMAKE_BINARY_DIR}/gen/dashboard_assets.cc)
 
-if(EXISTS ${_page}/package-lock.json)
-  find_program(NPM npm REQUIRED)
-  set(_dist ${CMAKE_BINARY_DIR}/dashboard/dist)
-  set(_installed ${CMAKE_BINARY_DIR}/dashboard/npm-ci.stamp)
-  file(GLOB_RECURSE _sources CONFIGURE_DEPENDS
-    ${_page}/src/* ${_page}/public/* ${_page}/*.html ${_page}/*.json ${_page}/*.ts ${_page}/*.js ${_page}/*.yaml)
-  list(FILTER _sources EXCLUDE REGEX "/node_modules/|/dist/|/src/gen/")
-  file(GLOB _contract CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/proto/ddp/v1/*.proto)
+find_program(NPM npm REQUIRED)
+set(_dist ${CMAKE_BINARY_DIR}/dashboard/dist)
+set(_installed ${CMAKE_BINARY_DIR}/dashboard/npm-ci.stamp)
+file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${_page}/src/* ${_page}/public/*)
+list(FILTER _sources EXCLUDE REGEX "/src/gen/")
+list(APPEND _sources ${_page}/index.html ${_page}/tsconfig.json ${_page}/vite.config.ts ${_page}/tools/generate.mjs)
+file(GLOB _contract CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/proto/ddp/v1/*.proto)
 
-  add_custom_command(OUTPUT ${_installed}
-    COMMAND ${NPM} ci --no-audit --no-fund --loglevel=error
-    COMMAND ${CMAKE_COMMAND} -E touch ${_installed}
-    DEPENDS ${_page}/package.json ${_page}/package-lock.json
-    WORKING_DIRECTORY ${_page} COMMENT "npm ci for the dashboard" VERBATIM)
-  add_custom_command(OUTPUT ${DDP_DASHBOARD_ASSETS}
-    COMMAND ${NPM} run --silent build -- --outDir ${_dist} --emptyOutDir --logLevel warn
-    COMMAND ${Python3_EXECUTABLE} ${_embed} ${_dist} ${DDP_DASHBOARD_ASSETS}
-    DEPENDS ${_installed} ${_sources} ${_contract} ${_embed}
-    WORKING_DIRECTORY ${_page} COMMENT "Building the dashboard" VERBATIM)
-else()
-  set(_placeholder ${CMAKE_SOURCE_DIR}/server/gateway/placeholder)
-  add_custom_command(OUTPUT ${DDP_DASHBOARD_ASSETS}
-    COMMAND ${Python3_EXECUTABLE} ${_embed} ${_placeholder} ${DDP_DASHBOARD_ASSETS}
-    DEPENDS ${_placeholder}/index.html ${_embed} VERBATIM)
-endif()
+add_custom_command(OUTPUT ${_installed}
+  COMMAND ${NPM} ci --no-audit --no-fund --loglevel=error
+  COMMAND ${CMAKE_COMMAND} -E touch ${_installed}
+  DEPENDS ${_page}/package.json ${_page}/package-lock.json
+  WORKING_DIRECTORY ${_page} COMMENT "npm ci for the dashboard" VERBATIM)
+add_custom_command(OUTPUT ${DDP_DASHBOARD_ASSETS}
+  COMMAND ${NPM} run --silent build -- --outDir ${_dist} --emptyOutDir --logLevel warn
+  COMMAND ${Python3_EXECUTABLE} ${_embed} ${_dist} ${DDP_DASHBOARD_ASSETS}
+  DEPENDS ${_installed} ${_sources} ${_contract} ${_embed}
+  WORKING_DIRECTORY ${_page} COMMENT "Building the dashboard" VERBATIM)
