@@ -17,5 +17,5 @@ SOME = {"steps_per_second": ("mlp small", "text-encoder bf16", "gpt small")}
 def test_part(part):
     done = subprocess.run([sys.executable, ROOT / f"bench/{part}.py", *SOME.get(part, ()), "--quick"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\d\.\d", done.stdout), done.stdout
+    assert re.search(r"\d[.,]\d", done.stdout), done.stdout
     assert not re.search(r"\b(nan|inf)\b", done.stdout), done.stdout
