@@ -57,8 +57,10 @@ void Summaries(const MetricFlags& flags, const Globals& globals, Connection& con
   }
   std::vector<std::vector<std::string>> rows{{"SERIES", "POINTS", "LAST STEP", "LAST", "MIN", "MAX"}};
   for (const v1::SeriesSummary& s : response.series()) {
-    rows.push_back({s.series(), absl::StrCat(s.count()), absl::StrCat(s.last_step()), absl::StrFormat("%.6g", s.last()),
-                    absl::StrFormat("%.6g", s.min()), absl::StrFormat("%.6g", s.max())});
+    const bool scalar = s.type() != v1::POINT_TYPE_HISTOGRAM && s.type() != v1::POINT_TYPE_TEXT;
+    const auto number = [scalar](double value) { return scalar ? absl::StrFormat("%.6g", value) : std::string("-"); };
+    rows.push_back({s.series(), absl::StrCat(s.count()), absl::StrCat(s.last_step()), number(s.last()), number(s.min()),
+                    number(s.max())});
   }
   Print(TextTable(rows));
 }

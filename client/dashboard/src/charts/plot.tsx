@@ -114,7 +114,13 @@ function pressed(event: KeyboardEvent, plot: uPlot | undefined, props: PlotProps
   } else if (zoom !== undefined) {
     const { min, max } = plot.scales.x!;
     const middle = x[at]!;
-    props.onZoom([middle - (middle - min!) * zoom, middle + (max! - middle) * zoom]);
+    // All that the bucket under the cursor stands for stays in view: its points may lie as far as its neighbours.
+    const before = middle - (x[at - 1] ?? middle);
+    const after = (x[at + 1] ?? middle + before) - middle;
+    props.onZoom([
+      Math.min(middle - (middle - min!) * zoom, middle - before),
+      Math.max(middle + (max! - middle) * zoom, middle + after),
+    ]);
   } else if (event.key === '0') {
     props.onZoom(undefined);
   } else {
