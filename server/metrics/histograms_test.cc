@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/metrics/store_fixture.h"
+#include "server/store/store_fixture.h"
 
 namespace ddp {
 namespace {

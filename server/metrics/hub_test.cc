@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "server/metrics/store_fixture.h"
 #include "server/metrics/subscription.h"
+#include "server/store/store_fixture.h"
 #include "server/store/testing.h"
 
 namespace ddp {

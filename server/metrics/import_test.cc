@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "server/metrics/query.h"
-#include "server/metrics/store_fixture.h"
+#include "server/store/store_fixture.h"
 #include "server/store/testing.h"
 
 namespace ddp {

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "server/metrics/store_fixture.h"
+#include "server/store/store_fixture.h"
 #include "server/store/testing.h"
 
 namespace ddp {

@@ -13,8 +13,8 @@
 #include "absl/time/clock.h"
 #include "server/metrics/hub.h"
 #include "server/metrics/query.h"
-#include "server/metrics/store_fixture.h"
 #include "server/metrics/subscription.h"
+#include "server/store/store_fixture.h"
 #include "server/store/testing.h"
 
 namespace ddp {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/metrics/query.h"
-#include "server/metrics/store_fixture.h"
+#include "server/store/store_fixture.h"
 
 namespace ddp {
 namespace {

@@ -3,16 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "server/store/store.h"
+#include "server/store/store_fixture.h"
 
 namespace ddp {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr char kJob[] = "0aaaaaaaaaaa";
 
 TEST(HistogramStrideTest, DoublesUntilItFits) {
   EXPECT_EQ(HistogramStride({5}, 1), 0);
@@ -25,26 +21,8 @@ TEST(HistogramStrideTest, DoublesUntilItFits) {
   EXPECT_EQ(HistogramStride({1, 3, 5, 6, 7, 8, 9}, 3), 4);  // 1, 5, 9
 }
 
-class HistogramCapTest : public ::testing::Test {
+class HistogramCapTest : public StoreFixture {
  protected:
-  HistogramCapTest() {
-    std::string name = ::testing::TempDir() + "/histogram_cap_test.XXXXXX";
-    folder_ = mkdtemp(name.data());
-    Open();
-    WriteBatch batch;
-    JobRecord record;
-    record.job.set_id(kJob);
-    batch.PutJob(record);
-    EXPECT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
-  }
-  ~HistogramCapTest() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-  void Open() {
-    store_.reset();
-    store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value();
-  }
   // Each step of first, first + every, ... last, of two series.
   void Add(int64_t first, int64_t last, int64_t every, int attempt = 1, int64_t start_step = 0) {
     HistogramBatch histograms{attempt, start_step, {}};
@@ -70,9 +48,6 @@ class HistogramCapTest : public ::testing::Test {
     for (int64_t step = first; step <= last; step += every) steps.push_back(step);
     return steps;
   }
-
-  std::string folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_F(HistogramCapTest, HalfOfThemStaysEvenlySpaced) {

@@ -4,36 +4,19 @@
 
 #include <bit>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "server/store/schema.h"
-#include "server/store/store.h"
+#include "server/store/store_fixture.h"
 #include "server/store/testing.h"
 
 namespace ddp {
 namespace {
 
-constexpr char kJob[] = "0aaaaaaaaaaa";
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-class SeriesSummariesTest : public ::testing::Test {
+class SeriesSummariesTest : public StoreFixture {
  protected:
-  SeriesSummariesTest() {
-    std::string name = ::testing::TempDir() + "/series_summaries_test.XXXXXX";
-    folder_ = mkdtemp(name.data());
-    Open();
-    WriteBatch batch;
-    JobRecord record;
-    record.job.set_id(kJob);
-    batch.PutJob(record);
-    EXPECT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
-  }
-  ~SeriesSummariesTest() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-  void Open() { store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value(); }
   void AddTo(WriteBatch& batch, int attempt, int64_t start_step, const v1::MetricBatch& metrics) {
     batch.AddChunk(kJob, {++seq_, attempt, start_step, metrics.SerializeAsString()});
   }
@@ -44,8 +27,6 @@ class SeriesSummariesTest : public ::testing::Test {
   }
   std::vector<v1::SeriesSummary> All() { return store_->reader().SeriesSummaries(kJob).value(); }
 
-  std::string folder_;
-  std::unique_ptr<Store> store_;
   uint64_t seq_ = 0;
 };
 

@@ -2,31 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "server/store/store.h"
+#include "server/store/store_fixture.h"
 
 namespace ddp {
 namespace {
 
-constexpr char kJob[] = "0aaaaaaaaaaa";
-
-class TextCapTest : public ::testing::Test {
+class TextCapTest : public StoreFixture {
  protected:
-  TextCapTest() {
-    std::string name = ::testing::TempDir() + "/text_cap_test.XXXXXX";
-    folder_ = mkdtemp(name.data());
-    store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value();
-    WriteBatch batch;
-    JobRecord record;
-    record.job.set_id(kJob);
-    batch.PutJob(record);
-    EXPECT_TRUE(store_->CommitAndWait(std::move(batch)).ok());
-  }
-  ~TextCapTest() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
   void Add(int64_t first, int64_t last, int attempt = 1, int64_t start_step = 0) {
     TextBatch texts{attempt, start_step, {}};
     for (int64_t step = first; step <= last; ++step) texts.texts.emplace_back().set_step(step);
@@ -43,9 +25,6 @@ class TextCapTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return steps;
   }
-
-  std::string folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_F(TextCapTest, TheEarliestGo) {

@@ -1,6 +1,6 @@
-// A store in a temporary folder with one job in it, for the tests in this room.
-#ifndef DDP_SERVER_METRICS_STORE_FIXTURE_H_
-#define DDP_SERVER_METRICS_STORE_FIXTURE_H_
+// A store in a temporary folder with one job in it, for tests.
+#ifndef DDP_SERVER_STORE_STORE_FIXTURE_H_
+#define DDP_SERVER_STORE_STORE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -18,9 +18,9 @@ inline constexpr char kJob[] = "0aaaaaaaaaaa";
 class StoreFixture : public ::testing::Test {
  protected:
   StoreFixture() {
-    std::string name = ::testing::TempDir() + "/metrics_test.XXXXXX";
+    std::string name = ::testing::TempDir() + "/store_fixture.XXXXXX";
     folder_ = mkdtemp(name.data());
-    store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value();
+    Open();
     JobRecord record;
     record.job.set_id(kJob);
     WriteBatch batch;
@@ -31,6 +31,11 @@ class StoreFixture : public ::testing::Test {
     store_.reset();
     std::filesystem::remove_all(folder_);
   }
+  // Once more, after the one before has been closed.
+  void Open() {
+    store_.reset();
+    store_ = std::move(Store::Open(folder_ + "/ddpd.db")).value();
+  }
 
   std::string folder_;
   std::unique_ptr<Store> store_;
@@ -38,4 +43,4 @@ class StoreFixture : public ::testing::Test {
 
 }  // namespace ddp
 
-#endif  // DDP_SERVER_METRICS_STORE_FIXTURE_H_
+#endif  // DDP_SERVER_STORE_STORE_FIXTURE_H_
