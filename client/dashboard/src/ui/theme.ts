@@ -9,9 +9,11 @@ export const theme = new Store<Theme>('auto');
 // Counts changes of what is really shown, so that charts take their colours anew.
 export const palette = new Store(0);
 
+const systemIsDark = () => window.matchMedia('(prefers-color-scheme: dark)');
+
 function apply(): void {
-  if (theme.value === 'auto') delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme.value;
+  const dark = theme.value === 'auto' ? systemIsDark().matches : theme.value === 'dark';
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   palette.set(palette.value + 1);
 }
 
@@ -19,7 +21,7 @@ export function startTheme(): void {
   const kept = browserStorage()?.getItem(KEY);
   if (kept === 'light' || kept === 'dark') theme.set(kept);
   apply();
-  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', apply);
+  systemIsDark().addEventListener('change', apply);
 }
 
 export function nextTheme(): void {
