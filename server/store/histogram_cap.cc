@@ -1,6 +1,7 @@
 #include "server/store/histogram_cap.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "absl/cleanup/cleanup.h"
@@ -21,12 +22,7 @@ int64_t HistogramStride(const std::vector<int64_t>& steps, size_t limit) {
 }
 
 absl::Status HistogramCap::Prepare(Database& database) {
-  DDP_ASSIGN_OR_RETURN(count_, database.Prepare("SELECT count(*) FROM histograms WHERE job_id=?1"));
-  // The same rule as the reader's.
-  DDP_ASSIGN_OR_RETURN(delete_superseded_,
-                       database.Prepare("DELETE FROM histograms WHERE job_id=?1 AND EXISTS(SELECT 1 FROM "
-                                        "metric_attempts AS later WHERE later.job_id=?1 AND "
-                                        "later.attempt>histograms.attempt AND later.start_step<histograms.step)"));
+  DDP_RETURN_IF_ERROR(rows_.Prepare(database, "histograms", kMaxHistograms));
   DDP_ASSIGN_OR_RETURN(steps_, database.Prepare("SELECT DISTINCT series, step FROM histograms WHERE job_id=?1 "
                                                 "ORDER BY series, step"));
   DDP_ASSIGN_OR_RETURN(delete_between_,
@@ -36,32 +32,14 @@ absl::Status HistogramCap::Prepare(Database& database) {
 }
 
 absl::Status HistogramCap::Added(const std::string& job_id, int64_t rows) {
-  const auto known = rows_.find(job_id);
-  if (known != rows_.end()) {
-    known->second += rows;
-    if (known->second <= kMaxHistograms) return absl::OkStatus();
-  }
-  int64_t counted = 0;
-  DDP_RETURN_IF_ERROR(Count(job_id, &counted));
-  if (counted > kMaxHistograms) {
-    DDP_RETURN_IF_ERROR(Thin(job_id));
-    DDP_RETURN_IF_ERROR(Count(job_id, &counted));
-  }
-  rows_[job_id] = counted;
-  return absl::OkStatus();
-}
-
-absl::Status HistogramCap::Count(const std::string& job_id, int64_t* rows) {
-  auto reset = absl::MakeCleanup([this] { count_.Reset(); });
-  count_.BindText(1, job_id);
-  DDP_RETURN_IF_ERROR(count_.Step().status());
-  *rows = count_.Int(0);
-  return absl::OkStatus();
+  DDP_ASSIGN_OR_RETURN(const bool above, rows_.Added(job_id, rows));
+  if (!above) return absl::OkStatus();
+  DDP_RETURN_IF_ERROR(rows_.DeleteSuperseded(job_id).status());
+  DDP_RETURN_IF_ERROR(Thin(job_id));
+  return rows_.Count(job_id).status();
 }
 
 absl::Status HistogramCap::Thin(const std::string& job_id) {
-  delete_superseded_.BindText(1, job_id);
-  DDP_RETURN_IF_ERROR(delete_superseded_.Run());
   std::map<std::string, std::vector<int64_t>> steps;
   {
     auto reset = absl::MakeCleanup([this] { steps_.Reset(); });

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/store/row_cap.h"
 #include "server/store/sqlite.h"
 
 namespace ddp {
@@ -31,16 +31,13 @@ class HistogramCap {
   // more (a later attempt has superseded them), and of the others about every second step, but never the newest.
   absl::Status Added(const std::string& job_id, int64_t rows);
   // Counts again with the next Added: the job has been deleted, or a transaction has failed.
-  void Forget(const std::string& job_id) { rows_.erase(job_id); }
-  void ForgetAll() { rows_.clear(); }
+  void Forget(const std::string& job_id) { rows_.Forget(job_id); }
+  void ForgetAll() { rows_.ForgetAll(); }
 
  private:
-  absl::Status Count(const std::string& job_id, int64_t* rows);
   absl::Status Thin(const std::string& job_id);
 
-  std::map<std::string, int64_t> rows_;  // by job; never less than there are
-  Statement count_;
-  Statement delete_superseded_;
+  RowCap rows_;
   Statement steps_;
   Statement delete_between_;
 };

@@ -4,10 +4,10 @@
 #define DDP_SERVER_STORE_TEXT_CAP_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/store/row_cap.h"
 #include "server/store/sqlite.h"
 
 namespace ddp {
@@ -23,15 +23,11 @@ class TextCap {
   // superseded, and then the earliest, so that nine tenths of kMaxTexts are left.
   absl::Status Added(const std::string& job_id, int64_t rows);
   // Counts again with the next Added: the job has been deleted, or a transaction has failed.
-  void Forget(const std::string& job_id) { rows_.erase(job_id); }
-  void ForgetAll() { rows_.clear(); }
+  void Forget(const std::string& job_id) { rows_.Forget(job_id); }
+  void ForgetAll() { rows_.ForgetAll(); }
 
  private:
-  absl::Status Count(const std::string& job_id, int64_t* rows);
-
-  std::map<std::string, int64_t> rows_;  // by job; never less than there are
-  Statement count_;
-  Statement delete_superseded_;
+  RowCap rows_;
   Statement delete_earliest_;
 };
 
