@@ -8,8 +8,7 @@ namespace ddp {
 
 absl::Status RowCap::Prepare(Database& database, const std::string& table, int64_t limit) {
   limit_ = limit;
-  DDP_ASSIGN_OR_RETURN(
-      count_, database.Prepare(absl::StrCat("SELECT count(*) FROM ", table, " WHERE job_id=?1")));
+  DDP_ASSIGN_OR_RETURN(count_, database.Prepare(absl::StrCat("SELECT count(*) FROM ", table, " WHERE job_id=?1")));
   // The same rule as the reader's.
   DDP_ASSIGN_OR_RETURN(delete_superseded_,
                        database.Prepare(absl::StrCat("DELETE FROM ", table,
