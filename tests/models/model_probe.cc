@@ -41,16 +41,17 @@ at::ScalarType TypeOf(const std::string& dtype) {
 Batch ReadBatch(const std::string& path) {
   const SafetensorsFile file = OrThrow(SafetensorsFile::Open(path));
   Batch batch;
-  const std::map<std::string, at::Tensor*> fields{
-      {"tokens", &batch.tokens}, {"mask", &batch.mask},       {"next", &batch.next},      {"features", &batch.features},
-      {"clean", &batch.clean},   {"classes", &batch.classes}, {"numbers", &batch.numbers}};
+  const std::map<std::string, at::Tensor*> fields{{"tokens", &batch.tokens},         {"mask", &batch.mask},
+                                                  {"predict_at", &batch.predict_at}, {"targets", &batch.targets},
+                                                  {"features", &batch.features},     {"clean", &batch.clean},
+                                                  {"classes", &batch.classes},       {"numbers", &batch.numbers}};
   for (const TensorInfo& info : file.tensors()) {
     at::Tensor tensor = at::empty(info.shape, TypeOf(info.dtype));
     if (const absl::Status status = file.Read(info, tensor.mutable_data_ptr()); !status.ok()) {
       throw std::runtime_error(std::string(status.message()));
     }
     *fields.at(info.name) = tensor;
-    batch.size = tensor.size(0);
+    if (info.name == "tokens" || info.name == "features") batch.size = tensor.size(0);
   }
   return batch;
 }

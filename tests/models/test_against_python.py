@@ -214,6 +214,12 @@ def spread(twin):
     return twin
 
 
+def predictions(following):
+    """The inputs that say where a token is predicted, and which."""
+    flat = following.view(-1)
+    return {"predict_at": (flat != -100).nonzero().squeeze(1), "targets": flat[flat != -100]}
+
+
 @pytest.mark.parametrize("names", ["GPT2LMHeadModel", "hub", "save_model"])
 @pytest.mark.parametrize("lengths", [[20] * 4, [20, 3, 11, 1]], ids=["full", "padded"])
 def test_gpt_is_transformers_gpt2(tmp_path, names, lengths):
@@ -228,7 +234,7 @@ def test_gpt_is_transformers_gpt2(tmp_path, names, lengths):
             weights[f"h.{i}.attn.masked_bias"] = torch.tensor(-1e4)
     elif names == "save_model":  # of the two names of the tied weights, safetensors keeps the first
         weights["lm_head.weight"] = weights.pop("transformer.wte.weight")
-    inputs = {"tokens": tokens, "next": following}
+    inputs = {"tokens": tokens} | predictions(following)
     if len(set(lengths)) > 1:
         inputs["mask"] = mask
     ours = probe(tmp_path, "gpt", "clm", {"vocab": VOCAB, "max_tokens": 20}, weights, inputs, lr=0.05, options=GPT_OPTIONS)
@@ -265,7 +271,7 @@ def test_gpt_classification_is_transformers_sequence_classification(tmp_path, le
 def test_gpt_refuses_weights_that_it_would_misread(tmp_path):
     twin = transformers.GPT2LMHeadModel(gpt_config())
     tokens, _, following = texts([6])
-    inputs = {"tokens": tokens, "next": following}
+    inputs = {"tokens": tokens} | predictions(following)
     weights = dict(twin.state_dict())
     untied = weights | {"lm_head.weight": weights["lm_head.weight"] + 1}
     shape = {"vocab": VOCAB, "max_tokens": 6}

@@ -7,6 +7,7 @@
 #include "common/files.h"
 #include "worker/checkpoint/folder.h"
 #include "worker/checkpoint/pt_file.h"
+#include "worker/formats/little_endian.h"
 #include "worker/formats/testing.h"
 #include "worker/formats/xxh3.h"
 
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 class ConvertTest : public ::testing::Test {
  protected:
   ConvertTest() {
-    const std::string values = Bytes(1.5f) + Bytes(-2.0f);
+    const std::string values = LittleEndian(1.5f) + LittleEndian(-2.0f);
     model_ = SafetensorsHeader({{"w", "F32", {2}, nullptr, 8}}, {{"format", "pt"}}) + values;
     folder_ = test_.path() + "/" +
               *CommitCheckpoint(test_.path(), 5, 1,
@@ -77,7 +78,7 @@ TEST_F(ConvertTest, AFullDiskIsSaid) {
 }
 
 TEST_F(ConvertTest, FilesWithoutTensorsAreRefused) {
-  const std::string empty = test_.Write("empty.safetensors", Bytes(uint64_t{2}) + "{}");
+  const std::string empty = test_.Write("empty.safetensors", LittleEndian(uint64_t{2}) + "{}");
   const auto result = Into([&](int fd) { return ImportModel(empty, fd); });
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("holds no tensors"));
 }

@@ -9,6 +9,7 @@
 
 #include "common/files.h"
 #include "worker/checkpoint/folder.h"
+#include "worker/formats/little_endian.h"
 #include "worker/formats/safetensors.h"
 #include "worker/formats/testing.h"
 
@@ -24,7 +25,7 @@ std::string Floats(size_t n, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   std::string bytes;
-  for (size_t i = 0; i < n; ++i) bytes += Bytes(normal(random));
+  for (size_t i = 0; i < n; ++i) bytes += LittleEndian(normal(random));
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "worker/formats/little_endian.h"
 #include "worker/formats/testing.h"
 
 namespace ddp {
@@ -21,8 +22,9 @@ class PtFileTest : public ::testing::Test {
     const float a[] = {1, 2, 3};
     const int64_t b[] = {7};
     const std::vector<TensorBytes> tensors{{"a", "F32", {3}, a, 12}, {"b", "I64", {1, 1}, b, 8}};
-    const std::string path = folder_.Write(
-        "x.safetensors", SafetensorsHeader(tensors, {}) + Bytes(a[0]) + Bytes(a[1]) + Bytes(a[2]) + Bytes(b[0]));
+    const std::string path =
+        folder_.Write("x.safetensors", SafetensorsHeader(tensors, {}) + LittleEndian(a[0]) + LittleEndian(a[1]) +
+                                           LittleEndian(a[2]) + LittleEndian(b[0]));
     StringSink sink;
     const absl::Status status = WritePt(*SafetensorsFile::Open(path), sink);
     EXPECT_TRUE(status.ok()) << status;
@@ -50,26 +52,26 @@ TEST_F(PtFileTest, WhatWeWriteReadsBack) {
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(file->tensors().size(), 2u);
   EXPECT_EQ(file->tensors()[0].name, "a");
-  EXPECT_EQ(*file->Read(file->tensors()[0]), Bytes(1.0f) + Bytes(2.0f) + Bytes(3.0f));
+  EXPECT_EQ(*file->Read(file->tensors()[0]), LittleEndian(1.0f) + LittleEndian(2.0f) + LittleEndian(3.0f));
   EXPECT_EQ(file->tensors()[1].dtype, "I64");
-  EXPECT_EQ(*file->Read(file->tensors()[1]), Bytes(int64_t{7}));
+  EXPECT_EQ(*file->Read(file->tensors()[1]), LittleEndian(int64_t{7}));
 }
 
 TEST_F(PtFileTest, ViewsAreMadeContiguous) {
   StoredTensor view{
       .name = "v", .dtype = "F32", .shape = {2}, .strides = {2}, .storage = "0", .storage_bytes = 12, .bytes = 8};
   auto file = PtFile::Open(folder_.Write("x.pt", Sample()));
-  EXPECT_EQ(*file->Read(view), Bytes(1.0f) + Bytes(3.0f));
+  EXPECT_EQ(*file->Read(view), LittleEndian(1.0f) + LittleEndian(3.0f));
   view.offset = 2;
   view.strides = {0};
-  EXPECT_EQ(*file->Read(view), Bytes(3.0f) + Bytes(3.0f));
+  EXPECT_EQ(*file->Read(view), LittleEndian(3.0f) + LittleEndian(3.0f));
 }
 
 TEST_F(PtFileTest, EveryFlippedBitOfAStorageIsFound) {
   const std::string good = Sample();
   const std::string path = folder_.path() + "/x.pt";
   ASSERT_EQ(ErrorOf(good), "OK");
-  const size_t at = good.find(Bytes(1.0f) + Bytes(2.0f));
+  const size_t at = good.find(LittleEndian(1.0f) + LittleEndian(2.0f));
   ASSERT_NE(at, std::string::npos);
   for (size_t bit = 0; bit < 12 * 8; ++bit) {
     std::string bytes = good;
@@ -93,8 +95,8 @@ TEST_F(PtFileTest, AnExpandedTensorIsNoBomb) {
   std::string pickle = "\x80\x02}X\x01" + std::string(3, '\0') + "actorch._utils\n_rebuild_tensor_v2\n((";
   pickle += "X\x07" + std::string(3, '\0') + "storagectorch\nFloatStorage\nX\x01" + std::string(3, '\0') + "0";
   pickle += "X\x03" + std::string(3, '\0') + "cpuK\x02tQK";
-  pickle +=
-      std::string(1, '\0') + "(J" + Bytes(int32_t{1 << 30}) + "K\x02t(K" + std::string(1, '\0') + "K\x01t\x89}tRs.";
+  pickle += std::string(1, '\0') + "(J" + LittleEndian(int32_t{1 << 30}) + "K\x02t(K" + std::string(1, '\0') +
+            "K\x01t\x89}tRs.";
   EXPECT_THAT(ErrorOf(WithPickle(pickle)), HasSubstr("times those of the file; refused"));
 }
 

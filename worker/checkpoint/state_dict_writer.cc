@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "worker/checkpoint/state_dict.h"
 #include "worker/checkpoint/torch_types.h"
+#include "worker/formats/little_endian.h"
 
 namespace ddp {
 
@@ -36,10 +36,7 @@ class Pickler {
  private:
   template <typename Int>
   Pickler& Number(Int number) {
-    char bytes[sizeof(number)];
-    std::memcpy(bytes, &number, sizeof(number));
-    text_.append(bytes, sizeof(bytes));
-    return *this;
+    return Op(LittleEndian(number));
   }
   std::string text_;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "worker/formats/little_endian.h"
 #include "worker/formats/testing.h"
 
 namespace ddp {
@@ -17,8 +18,8 @@ const std::string kProto = "\x80\x02";
 const std::string kRebuild = "ctorch._utils\n_rebuild_tensor_v2\n";
 const std::string kFloats = "ctorch\nFloatStorage\n";
 
-std::string Text(const std::string& text) { return "X" + Bytes(static_cast<uint32_t>(text.size())) + text; }
-std::string Int(int32_t number) { return "J" + Bytes(number); }
+std::string Text(const std::string& text) { return "X" + LittleEndian(static_cast<uint32_t>(text.size())) + text; }
+std::string Int(int32_t number) { return "J" + LittleEndian(number); }
 std::string Ints(const std::vector<int32_t>& numbers) {
   std::string text = "(";
   for (const int32_t number : numbers) text += Int(number);

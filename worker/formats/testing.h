@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -42,14 +41,6 @@ class TestFolder {
  private:
   std::string path_;
 };
-
-// The number's bytes, little-endian.
-template <typename Number>
-std::string Bytes(Number number) {
-  std::string bytes(sizeof(number), '\0');
-  std::memcpy(bytes.data(), &number, sizeof(number));
-  return bytes;
-}
 
 }  // namespace ddp
 

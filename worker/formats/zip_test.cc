@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "absl/strings/escaping.h"
+#include "worker/formats/little_endian.h"
 #include "worker/formats/testing.h"
 
 namespace ddp {
@@ -51,20 +52,22 @@ class ZipTest : public ::testing::Test {
     std::string extra;
   };
   static std::string Local(const Entry& e) {
-    return Bytes<uint32_t>(0x04034b50) + Bytes<uint16_t>(20) + Bytes(e.flags) + Bytes(e.method) + Bytes<uint32_t>(0) +
-           Bytes(e.crc) + Bytes(e.packed) + Bytes(e.bytes) + Bytes(static_cast<uint16_t>(e.inner_name.size())) +
-           Bytes<uint16_t>(0) + e.inner_name + e.content;
+    return LittleEndian<uint32_t>(0x04034b50) + LittleEndian<uint16_t>(20) + LittleEndian(e.flags) +
+           LittleEndian(e.method) + LittleEndian<uint32_t>(0) + LittleEndian(e.crc) + LittleEndian(e.packed) +
+           LittleEndian(e.bytes) + LittleEndian(static_cast<uint16_t>(e.inner_name.size())) +
+           LittleEndian<uint16_t>(0) + e.inner_name + e.content;
   }
   static std::string Central(const Entry& e) {
-    return Bytes<uint32_t>(0x02014b50) + Bytes<uint16_t>(20) + Bytes<uint16_t>(20) + Bytes(e.flags) + Bytes(e.method) +
-           Bytes<uint32_t>(0) + Bytes(e.crc) + Bytes(e.packed) + Bytes(e.bytes) +
-           Bytes(static_cast<uint16_t>(e.name.size())) + Bytes(static_cast<uint16_t>(e.extra.size())) +
-           std::string(10, '\0') + Bytes(e.at) + e.name + e.extra;
+    return LittleEndian<uint32_t>(0x02014b50) + LittleEndian<uint16_t>(20) + LittleEndian<uint16_t>(20) +
+           LittleEndian(e.flags) + LittleEndian(e.method) + LittleEndian<uint32_t>(0) + LittleEndian(e.crc) +
+           LittleEndian(e.packed) + LittleEndian(e.bytes) + LittleEndian(static_cast<uint16_t>(e.name.size())) +
+           LittleEndian(static_cast<uint16_t>(e.extra.size())) + std::string(10, '\0') + LittleEndian(e.at) + e.name +
+           e.extra;
   }
   static std::string End(size_t count, size_t bytes, size_t at, const std::string& comment = "") {
-    return Bytes<uint32_t>(0x06054b50) + Bytes<uint32_t>(0) + Bytes(static_cast<uint16_t>(count)) +
-           Bytes(static_cast<uint16_t>(count)) + Bytes(static_cast<uint32_t>(bytes)) +
-           Bytes(static_cast<uint32_t>(at)) + Bytes(static_cast<uint16_t>(comment.size())) + comment;
+    return LittleEndian<uint32_t>(0x06054b50) + LittleEndian<uint32_t>(0) + LittleEndian(static_cast<uint16_t>(count)) +
+           LittleEndian(static_cast<uint16_t>(count)) + LittleEndian(static_cast<uint32_t>(bytes)) +
+           LittleEndian(static_cast<uint32_t>(at)) + LittleEndian(static_cast<uint16_t>(comment.size())) + comment;
   }
   static std::string Archive(const Entry& e) {
     const std::string local = Local(e);
@@ -145,9 +148,10 @@ TEST_F(ZipTest, DamageOfWhatPythonWrote) {
 TEST_F(ZipTest, Zip64WithoutItsField) {
   const uint32_t in64 = 0xffffffff;
   EXPECT_THAT(ErrorOf(Archive({.packed = in64, .bytes = in64})), HasSubstr("has a damaged zip64 field"));
-  const std::string half = Bytes<uint16_t>(1) + Bytes<uint16_t>(8) + Bytes<uint64_t>(5);
+  const std::string half = LittleEndian<uint16_t>(1) + LittleEndian<uint16_t>(8) + LittleEndian<uint64_t>(5);
   EXPECT_THAT(ErrorOf(Archive({.packed = in64, .bytes = in64, .extra = half})), HasSubstr("damaged zip64 field"));
-  const std::string whole = Bytes<uint16_t>(1) + Bytes<uint16_t>(16) + Bytes<uint64_t>(5) + Bytes<uint64_t>(5);
+  const std::string whole =
+      LittleEndian<uint16_t>(1) + LittleEndian<uint16_t>(16) + LittleEndian<uint64_t>(5) + LittleEndian<uint64_t>(5);
   EXPECT_EQ(ErrorOf(Archive({.packed = in64, .bytes = in64, .extra = whole})), "OK");
 }
 

@@ -1,7 +1,7 @@
-#include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "common/status_macros.h"
+#include "worker/formats/little_endian.h"
 #include "worker/formats/zip.h"
 
 namespace ddp {
@@ -16,9 +16,7 @@ class Record {
  public:
   template <typename Number>
   Record& Put(Number number) {
-    char bytes[sizeof(number)];
-    std::memcpy(bytes, &number, sizeof(number));
-    text_.append(bytes, sizeof(bytes));
+    text_ += LittleEndian(number);
     return *this;
   }
   Record& Put(const std::string& text) {

@@ -24,7 +24,6 @@ namespace {
 
 constexpr double kStd = 0.02;
 constexpr double kEps = 1e-5;
-constexpr int64_t kNothingToPredict = -100;
 
 struct GptShape {
   int64_t dim = 128;
@@ -71,9 +70,7 @@ class Gpt : public Model {
     if (objective_ == Objective::kClassification) {
       return ClassificationSums(at::linear(LastState(h, batch), parameter(score_)), batch.classes);
     }
-    const at::Tensor next = batch.next.reshape({-1});
-    const at::Tensor predicted = next.ne(kNothingToPredict).nonzero().squeeze(1);
-    return ChunkedCrossEntropy(h.index_select(0, predicted), parameter(tokens_), {}, next.index_select(0, predicted));
+    return ChunkedCrossEntropy(h.index_select(0, batch.predict_at), parameter(tokens_), {}, batch.targets);
   }
 
   at::Tensor Logits(const Batch& batch) override {

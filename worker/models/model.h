@@ -15,21 +15,17 @@
 
 namespace ddp {
 
-// In Batch::next: there is nothing to predict.
-inline constexpr int64_t kNothingToPredict = -100;
-
 // One micro-batch of n samples, on the model's device. Text models read tokens, others features.
 struct Batch {
   int64_t size = 0;
-  at::Tensor tokens;         // int64 [n, len], 0 = padding; hidden tokens already replaced for the token objectives
-  at::Tensor mask;           // bool [n, len], true = token; undefined: no padding in this batch
-  at::Tensor hidden_at;      // token objectives: int64 [m], flat positions (i * len + j) of the hidden tokens
-  at::Tensor hidden_tokens;  // int64 [m], what stood there
-  at::Tensor next;           // clm: int64 [n, len], the token after each position; -100: nothing to predict there
-  at::Tensor features;       // float [n, d]; images in the order channel, row, column; noisy when denoising
-  at::Tensor clean;          // denoising: float [n, d]
-  at::Tensor classes;        // int64 [n]
-  at::Tensor numbers;        // float [n]
+  at::Tensor tokens;      // int64 [n, len], 0 = padding; hidden tokens already replaced for the token objectives
+  at::Tensor mask;        // bool [n, len], true = token; undefined: no padding in this batch
+  at::Tensor predict_at;  // token objectives: int64 [m], the flat positions (i * len + j) that predict a token
+  at::Tensor targets;     // int64 [m], the tokens to predict: what was hidden there, for clm what comes after
+  at::Tensor features;    // float [n, d]; images in the order channel, row, column; noisy when denoising
+  at::Tensor clean;       // denoising: float [n, d]
+  at::Tensor classes;     // int64 [n]
+  at::Tensor numbers;     // float [n]
 };
 
 // Sums over what was counted: samples, or hidden tokens.

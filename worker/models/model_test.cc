@@ -176,7 +176,8 @@ TEST(Gpt, NothingToPredict) {
   Batch batch;
   batch.size = 2;
   batch.tokens = at::tensor({5, 6}, at::kLong).view({2, 1});
-  batch.next = at::full({2, 1}, -100, at::kLong);
+  batch.predict_at = at::empty({0}, at::kLong);
+  batch.targets = at::empty({0}, at::kLong);
   const LossSums sums = model->Loss(batch, true);
   EXPECT_EQ(sums.count, 0);
   EXPECT_EQ(sums.loss.item<double>(), 0);

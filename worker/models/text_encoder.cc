@@ -60,15 +60,15 @@ class TextEncoder : public Model {
       const at::Tensor pooled = Pool(h.view({batch.size, -1, transformer_.dim}), batch.mask);
       return ClassificationSums(at::linear(pooled, parameter(head_.weight), parameter(head_.bias)), batch.classes);
     }
-    const at::Tensor at_hidden = h.index_select(0, batch.hidden_at);
+    const at::Tensor at_hidden = h.index_select(0, batch.predict_at);
     if (objective_ == Objective::kMlm) {
-      return ChunkedCrossEntropy(at_hidden, parameter(embedding_), parameter(head_.bias), batch.hidden_tokens);
+      return ChunkedCrossEntropy(at_hidden, parameter(embedding_), parameter(head_.bias), batch.targets);
     }
     const at::Tensor prediction = at::linear(at_hidden, parameter(head_.weight), parameter(head_.bias));
     const at::Tensor target =
-        at::layer_norm(at::embedding(parameter(embedding_).detach(), batch.hidden_tokens), {transformer_.dim});
+        at::layer_norm(at::embedding(parameter(embedding_).detach(), batch.targets), {transformer_.dim});
     return {.loss = at::mse_loss(prediction, target, at::Reduction::Sum) / transformer_.dim,
-            .count = batch.hidden_tokens.size(0)};
+            .count = batch.targets.size(0)};
   }
 
   std::map<std::string, double> Diagnostics() const override {

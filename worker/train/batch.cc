@@ -57,8 +57,8 @@ Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
 }
 
 std::vector<at::Tensor*> TensorsOf(Batch& batch) {
-  std::vector<at::Tensor*> all{&batch.tokens,   &batch.mask,  &batch.hidden_at, &batch.hidden_tokens, &batch.next,
-                               &batch.features, &batch.clean, &batch.classes,   &batch.numbers};
+  std::vector<at::Tensor*> all{&batch.tokens,   &batch.mask,  &batch.predict_at, &batch.targets,
+                               &batch.features, &batch.clean, &batch.classes,    &batch.numbers};
   std::erase_if(all, [](const at::Tensor* t) { return !t->defined(); });
   return all;
 }
@@ -75,13 +75,13 @@ std::span<const int32_t> BatchMaker::Tokens(int64_t sample, std::vector<int32_t>
 }
 
 void BatchMaker::Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len, int64_t row_at,
-                      std::vector<int64_t>* hidden_at, std::vector<int64_t>* hidden_tokens) const {
+                      std::vector<int64_t>* predict_at, std::vector<int64_t>* targets) const {
   int64_t lowest = 0;
   double lowest_draw = 1;
-  const size_t before = hidden_at->size();
+  const size_t before = predict_at->size();
   auto hide = [&](int64_t j) {
-    hidden_at->push_back(row_at + j);
-    hidden_tokens->push_back(row[j]);
+    predict_at->push_back(row_at + j);
+    targets->push_back(row[j]);
     row[j] = kMaskToken;
   };
   for (int64_t j = 0; j < len; ++j) {
@@ -92,7 +92,7 @@ void BatchMaker::Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len,
     }
     if (draw < kHiddenShare) hide(j);
   }
-  if (hidden_at->size() == before) hide(lowest);
+  if (predict_at->size() == before) hide(lowest);
 }
 
 void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batch* batch) const {
@@ -105,13 +105,8 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
   const auto n = static_cast<int64_t>(samples.size());
   batch->tokens = at::zeros({n, longest}, at::kLong);
   int64_t* tokens = batch->tokens.mutable_data_ptr<int64_t>();
-  int64_t* next = nullptr;
-  if (objective_ == Objective::kClm) {
-    batch->next = at::full({n, longest}, kNothingToPredict, at::kLong);
-    next = batch->next.mutable_data_ptr<int64_t>();
-  }
-  std::vector<int64_t> hidden_at;
-  std::vector<int64_t> hidden_tokens;
+  std::vector<int64_t> predict_at;
+  std::vector<int64_t> targets;
   std::vector<int32_t> buffer;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t sample = samples[static_cast<size_t>(i)];
@@ -119,8 +114,13 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
     const int64_t len = length(sample);
     int64_t* row = tokens + i * longest;
     std::copy_n(text.begin(), len, row);
-    if (next != nullptr) std::copy(text.begin() + 1, text.end(), next + i * longest);
-    if (IsHidingObjective(objective_)) Hide(sample, round, row, len, i * longest, &hidden_at, &hidden_tokens);
+    if (objective_ == Objective::kClm) {
+      for (size_t j = 1; j < text.size(); ++j) {
+        predict_at.push_back(i * longest + static_cast<int64_t>(j) - 1);
+        targets.push_back(text[j]);
+      }
+    }
+    if (IsHidingObjective(objective_)) Hide(sample, round, row, len, i * longest, &predict_at, &targets);
   }
   if (shortest < longest) {
     batch->mask = at::empty({n, longest}, at::kBool);
@@ -131,9 +131,9 @@ void BatchMaker::FillText(std::span<const int64_t> samples, uint64_t round, Batc
       std::fill(mask + i * longest + len, mask + (i + 1) * longest, false);
     }
   }
-  if (IsHidingObjective(objective_)) {
-    batch->hidden_at = at::tensor(hidden_at, at::kLong);
-    batch->hidden_tokens = at::tensor(hidden_tokens, at::kLong);
+  if (IsHidingObjective(objective_) || objective_ == Objective::kClm) {
+    batch->predict_at = at::tensor(predict_at, at::kLong);
+    batch->targets = at::tensor(targets, at::kLong);
   }
 }
 

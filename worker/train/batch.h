@@ -48,8 +48,8 @@ class BatchMaker {
   // The tokens of a sample, and in a file of tokens the one behind them.
   std::span<const int32_t> Tokens(int64_t sample, std::vector<int32_t>* buffer) const;
   // Hides tokens of a row in place.
-  void Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len, int64_t row_at, std::vector<int64_t>* hidden_at,
-            std::vector<int64_t>* hidden_tokens) const;
+  void Hide(int64_t sample, uint64_t round, int64_t* row, int64_t len, int64_t row_at, std::vector<int64_t>* predict_at,
+            std::vector<int64_t>* targets) const;
   void FillFeatures(std::span<const int64_t> samples, uint64_t round, Batch* batch) const;
   void FillLabels(std::span<const int64_t> samples, Batch* batch) const;
 

@@ -290,15 +290,15 @@ TEST(BatchTest, HidesAboutItsShareAndAtLeastOneEach) {
   const Batch batch = maker.Make(all, 0);
   EXPECT_EQ(batch.tokens.size(0), 200);
   EXPECT_EQ(batch.tokens.size(1), 20);
-  const int64_t hidden = batch.hidden_at.numel();
+  const int64_t hidden = batch.predict_at.numel();
   EXPECT_EQ(batch.tokens.eq(kMaskToken).sum().item<int64_t>(), hidden);
   EXPECT_EQ(batch.tokens.eq(kMaskToken).any(1).sum().item<int64_t>(), 200);
   EXPECT_GT(hidden, 2100 * 0.15);
   EXPECT_LT(hidden, 2100 * 0.25);
   // What stood there is kept, at its place.
   for (int64_t k = 0; k < hidden; ++k) {
-    const int64_t at = batch.hidden_at[k].item<int64_t>();
-    EXPECT_EQ(batch.hidden_tokens[k].item<int64_t>(), 3 + at / 20 + at % 20);
+    const int64_t at = batch.predict_at[k].item<int64_t>();
+    EXPECT_EQ(batch.targets[k].item<int64_t>(), 3 + at / 20 + at % 20);
   }
   EXPECT_EQ(batch.mask.sum().item<int64_t>(), static_cast<int64_t>(split.tokens.size()));
   // The same in another company, another in another round.
@@ -327,7 +327,8 @@ TEST(BatchTest, NextTokens) {
   split.sample_hash = {0, 1, 2};
   const Batch batch = BatchMaker(split, Objective::kClm, 0).Make(std::vector<int64_t>{0, 1, 2}, 0);
   EXPECT_TRUE(batch.tokens.equal(at::tensor({5, 6, 7, 8, 0, 0, 9, 10, 0}, at::kLong).view({3, 3})));
-  EXPECT_TRUE(batch.next.equal(at::tensor({6, 7, -100, -100, -100, -100, 10, -100, -100}, at::kLong).view({3, 3})));
+  EXPECT_TRUE(batch.predict_at.equal(at::tensor({0, 1, 6}, at::kLong)));
+  EXPECT_TRUE(batch.targets.equal(at::tensor({6, 7, 10}, at::kLong)));
 }
 
 class CountingWindows final : public TokenWindows {
@@ -347,7 +348,8 @@ TEST(BatchTest, WindowsPredictTheTokenBehindThem) {
   const BatchMaker maker(split, Objective::kClm, 0);
   const Batch batch = maker.Make(std::vector<int64_t>{1, 0}, 0);
   EXPECT_TRUE(batch.tokens.equal(at::tensor({10, 11, 12, 13, 0, 1, 2, 3}, at::kLong).view({2, 4})));
-  EXPECT_TRUE(batch.next.equal(at::tensor({11, 12, 13, 14, 1, 2, 3, 4}, at::kLong).view({2, 4})));
+  EXPECT_TRUE(batch.predict_at.equal(at::arange(8)));
+  EXPECT_TRUE(batch.targets.equal(at::tensor({11, 12, 13, 14, 1, 2, 3, 4}, at::kLong)));
   EXPECT_FALSE(batch.mask.defined());
   EXPECT_THROW(maker.Make(std::vector<int64_t>{2}, 0), NoRetryError);
 }
