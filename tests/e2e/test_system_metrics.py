@@ -102,11 +102,12 @@ def sevens(path, lines):
     return path
 
 
-@pytest.mark.parametrize("nproc", [1, 2])
-def test_parts_of_a_step_are_all_of_it(daemon, tmp_path, nproc):
+@pytest.mark.parametrize("nproc, backend", [(1, "auto"), (2, "shm"), (2, "gloo")])
+def test_parts_of_a_step_are_all_of_it(daemon, tmp_path, nproc, backend):
     # One long epoch, no validation, no checkpoint on the way: between two points there is nothing but steps.
     data = sevens(tmp_path / "data.txt", 200000)
-    job = daemon.submit("--mode", "pretrain", "--data", data, "--valid", "none", "--nproc", nproc, "--epochs", 1, "--batch-size", 64)
+    job = daemon.submit("--mode", "pretrain", "--data", data, "--valid", "none", "--nproc", nproc, "--backend", backend, "--epochs", 1,
+                        "--batch-size", 64)
     poll(lambda: len(points(daemon, job, "step_time/optimizer")) >= 8, "eight points", 120)
     daemon.ctl("cancel", job)
     assert daemon.wait(job) == "CANCELLED"
