@@ -33,8 +33,12 @@ constexpr absl::Duration kLastWords = absl::Seconds(2);
 
 }  // namespace
 
-Attempt::Attempt(v1::Launch launch, int lock_fd, Clock& clock)
-    : launch_(std::move(launch)), lock_fd_(lock_fd), clock_(clock), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Attempt::Attempt(v1::Launch launch, int lock_fd, Clock& clock, SystemProbe& probe)
+    : launch_(std::move(launch)),
+      lock_fd_(lock_fd),
+      clock_(clock),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      sampler_(probe, clock) {}
 
 Attempt::~Attempt() = default;
 
@@ -100,6 +104,7 @@ void Attempt::Loop() {
     ReapEnded();
     ApplyStop();
     ApplyDeadlines();
+    SampleSystem();
     if (log_->Flush().ok()) {
       link_->Written(log_->written_seq());
       AnswerSyncs();
@@ -108,7 +113,7 @@ void Attempt::Loop() {
 }
 
 int Attempt::PollTimeoutMs() const {
-  const absl::Duration next = std::min(terminate_at_, kill_at_);
+  const absl::Duration next = std::min({terminate_at_, kill_at_, sampler_.due()});
   if (next == absl::InfiniteDuration()) return 1000;
   const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(next - clock_.Monotonic(), absl::Milliseconds(1)));
   return static_cast<int>(std::clamp<int64_t>(ms, 0, 1000));
@@ -182,7 +187,12 @@ void Attempt::TakeEvent(Rank& rank, int number, v1::WorkerEvent event) {
   }
   if (event.has_progress()) last_step_ = std::max(last_step_, event.progress().step());
   last_step_ = std::max(last_step_, LastStep(event.metrics()));
-  if (event.has_begun()) last_step_ = std::max(last_step_, event.begun().start_step());
+  if (event.has_begun()) {
+    last_step_ = std::max(last_step_, event.begun().start_step());
+    std::vector<pid_t> pids;
+    for (const Rank& each : ranks_) pids.push_back(each.process.child.pid);
+    sampler_.Begin(pids);
+  }
   if (event.has_checkpoint()) {
     saved_step_ = std::max(saved_step_, event.checkpoint().step());
     last_step_ = std::max(last_step_, saved_step_);
@@ -199,6 +209,7 @@ void Attempt::ReapEnded() {
     if (rank.record.exit) continue;
     const std::optional<ExitStatus> exit = Reap(rank.process.child.pid, /*wait=*/false);
     if (!exit) continue;
+    sampler_.Ended(r);
     Drain(rank, static_cast<int>(r));  // its last words
     rank.record.exit = exit;
     rank.record.exit_order = ++exits_seen_;
@@ -243,6 +254,17 @@ void Attempt::ApplyDeadlines() {
     kill_at_ = absl::InfiniteDuration();
     SignalRanks(SIGKILL);
   }
+}
+
+void Attempt::SampleSystem() {
+  if (clock_.Monotonic() < sampler_.due()) return;
+  v1::MetricBatch points = sampler_.Sample(last_step_);
+  if (points.columns().empty()) return;
+  // A job's points are those of its rank 0; whom they are about is in the names of the series.
+  v1::RunnerEvent event;
+  event.mutable_from_rank()->set_rank(0);
+  *event.mutable_from_rank()->mutable_event()->mutable_metrics() = std::move(points);
+  Record(std::move(event));
 }
 
 void Attempt::SignalRanks(int signal) {

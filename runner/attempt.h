@@ -13,6 +13,8 @@
 #include "common/framing.h"
 #include "ddp/v1/worker.pb.h"
 #include "runner/link.h"
+#include "runner/system_probe.h"
+#include "runner/system_sampler.h"
 #include "runner/verdict.h"
 #include "runner/worker_process.h"
 
@@ -21,7 +23,7 @@ namespace ddp {
 // Run() by one thread; RequestStop and Fence from any thread or signal handler.
 class Attempt {
  public:
-  Attempt(v1::Launch launch, int lock_fd, Clock& clock);
+  Attempt(v1::Launch launch, int lock_fd, Clock& clock, SystemProbe& probe);
   ~Attempt();
 
   // Blocks until no process of the attempt is left and exit.pb is written. An error: the attempt could not be recorded.
@@ -46,6 +48,7 @@ class Attempt {
   void Drain(Rank& rank, int number);
   void TakeEvent(Rank& rank, int number, v1::WorkerEvent event);
   void AnswerSyncs();
+  void SampleSystem();
   void ReapEnded();
   void ApplyStop();
   void ApplyDeadlines();
@@ -61,6 +64,7 @@ class Attempt {
   std::atomic<int> requested_{0};  // StopRequest
   StopRequest applied_ = StopRequest::kNone;
   std::vector<Rank> ranks_;
+  SystemSampler sampler_;
   std::unique_ptr<EventLog> log_;
   std::unique_ptr<Link> link_;
   int exits_seen_ = 0;

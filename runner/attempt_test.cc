@@ -141,6 +141,7 @@ class AttemptTest : public ::testing::Test {
     for (const auto& [name, text] : script) {
       (*launch.mutable_spec()->mutable_training()->mutable_model()->mutable_options())[name] = text;
     }
+    for (const int gpu : gpus_) launch.add_gpus(gpu);
     ASSERT_TRUE(MakeFolders(dir_).ok());
     ASSERT_TRUE(WriteFileAtomic(dir_ + "/" + kLaunchName, launch.SerializeAsString()).ok());
     auto lock = TryLockFile(dir_ + "/" + kLockName);
@@ -148,6 +149,7 @@ class AttemptTest : public ::testing::Test {
     SpawnOptions options;
     options.argv = {DDP_RUNNER, "--attempt-dir", dir_, "--lock-fd", "3"};
     options.environment = AllowedEnvironment();
+    options.environment.insert(options.environment.end(), environment_.begin(), environment_.end());
     options.fds = {{(*lock)->get(), 3}};
     auto child = Spawn(options);
     ASSERT_TRUE(child.ok()) << child.status();
@@ -166,6 +168,16 @@ class AttemptTest : public ::testing::Test {
     EXPECT_TRUE(text.ok() && ended.ParseFromString(*text));
     return ended;
   }
+  // The points of one series in the log: steps and values.
+  std::vector<std::pair<int64_t, double>> Points(const std::string& series) {
+    std::vector<std::pair<int64_t, double>> points;
+    for (const v1::RunnerEvent& event : Log()) {
+      for (const v1::MetricColumn& column : event.from_rank().event().metrics().columns()) {
+        if (column.series() == series) points.emplace_back(column.step(0), column.value(0));
+      }
+    }
+    return points;
+  }
   std::vector<v1::RunnerEvent> Log() {
     std::vector<v1::RunnerEvent> events;
     EventLogReader reader(dir_);
@@ -176,6 +188,8 @@ class AttemptTest : public ::testing::Test {
   std::string home_;
   std::string dir_;
   std::string worker_ = DDP_FAKE_WORKER;
+  std::vector<int> gpus_;                 // by rank
+  std::vector<std::string> environment_;  // of the runner, besides what is usual
   Child runner_;
 };
 
@@ -211,6 +225,52 @@ TEST_F(AttemptTest, HistogramsTravelAsTheyAre) {
   ASSERT_EQ(histogram.counts_size(), 64);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(histogram.counts(i), i + 1);
   EXPECT_EQ(histogram.non_finite(), 5);
+}
+
+TEST_F(AttemptTest, WhatRanksTakeFromTheMachineIsAmongThePoints) {
+  Coordinator coordinator(home_);
+  // NVML's numbers of the GPUs are not the ranks'. Rank 1 says nothing: it is measured all the same.
+  gpus_ = {1, 0};
+  environment_ = {"LD_LIBRARY_PATH=" + std::filesystem::path(DDP_FAKE_NVML).parent_path().string()};
+  Launch(2, {{"rank-0", "begin step 4 train 60000 finish"}, {"rank-1", "wait-stop finish"}});
+  ASSERT_TRUE(WaitUntil([&] { return !Points("gpu/0/memory_bytes").empty(); }));
+  coordinator.SendStop(false);
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_STOPPED);
+  for (const char* rank : {"rank/0", "rank/1"}) {
+    const auto rss = Points(std::string(rank) + "/rss_bytes");
+    ASSERT_GE(rss.size(), 1u);
+    EXPECT_GE(rss[0].first, 4);  // the newest step that was heard of
+    EXPECT_GT(rss[0].second, 1e6);
+    EXPECT_LT(rss[0].second, 1e9);
+    const auto cpu = Points(std::string(rank) + "/cpu_percent");
+    ASSERT_EQ(cpu.size(), rss.size());
+    EXPECT_GE(cpu[0].second, 0);
+    EXPECT_LT(cpu[0].second, 50);  // it sleeps nearly all the time
+  }
+  // The numbers of common/testing/fake_nvml.cc.
+  EXPECT_EQ(Points("gpu/0/utilization_percent")[0].second, 91);
+  EXPECT_EQ(Points("gpu/1/utilization_percent")[0].second, 90);
+  EXPECT_EQ(Points("gpu/0/memory_bytes")[0].second, 34359738369.0);
+  EXPECT_TRUE(Points("gpu/0/power_watts").empty());
+  EXPECT_EQ(Points("gpu/1/power_watts")[0].second, 312.5);
+  EXPECT_EQ(Points("gpu/1/temperature_celsius")[0].second, 60);
+  // The coordinator checks that their events are numbered as all others.
+  EXPECT_EQ(coordinator.events().size(), Log().size());
+}
+
+TEST_F(AttemptTest, NothingIsMeasuredBeforeTrainingBegins) {
+  Launch(1, {{"all", "step 1 sleep 1500 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  EXPECT_TRUE(Points("rank/0/rss_bytes").empty());
+}
+
+TEST_F(AttemptTest, ADriverThatHangsKeepsNobody) {
+  gpus_ = {0};
+  environment_ = {"LD_LIBRARY_PATH=" + std::filesystem::path(DDP_FAKE_NVML).parent_path().string(), "NVML_FAKE=hang"};
+  Launch(1, {{"all", "begin step 1 sleep 1500 finish"}});
+  EXPECT_EQ(Finish().outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);
+  EXPECT_FALSE(Points("rank/0/rss_bytes").empty());
+  EXPECT_TRUE(Points("gpu/0/memory_bytes").empty());
 }
 
 TEST_F(AttemptTest, TheCauseIsBlamedAndTheOthersEnd) {

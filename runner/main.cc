@@ -6,6 +6,7 @@
 
 #include "common/logging.h"
 #include "runner/attempt.h"
+#include "runner/system_probe.h"
 
 namespace {
 
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
     ddp::LogError(text.ok() ? path + ": not a launch record of this version" : std::string(text.status().message()));
     return 1;
   }
-  ddp::Attempt attempt(launch, lock_fd, ddp::Clock::System());
+  ddp::MachineProbe probe({launch.gpus().begin(), launch.gpus().end()});
+  ddp::Attempt attempt(launch, lock_fd, ddp::Clock::System(), probe);
   running = &attempt;
   std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGTERM, OnSignal);

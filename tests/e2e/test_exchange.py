@@ -101,7 +101,7 @@ def test_following_a_job_across_a_killed_daemon(daemon, tmp_path):
     job = trains(daemon, script)
     args = [BIN / "ddpctl", "--no-autostart", "metrics", "export", job, "--follow"]
     events = subprocess.Popen([*args, "--format", "tensorboard", "-o", tmp_path / "run"], env=daemon.env, stderr=subprocess.PIPE)
-    rows = subprocess.Popen([*args, "--format", "csv", "-o", tmp_path / "rows.csv"], env=daemon.env, stderr=subprocess.PIPE)
+    rows = subprocess.Popen([*args, "--format", "csv", "--series", "loss", "-o", tmp_path / "rows.csv"], env=daemon.env, stderr=subprocess.PIPE)
     file = tmp_path / "rows.csv"
     poll(lambda: file.exists() and file.read_text().count("\n") == 6, "five rows while the job runs")
     daemon.kill()

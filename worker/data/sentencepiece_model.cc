@@ -32,6 +32,20 @@ int64_t SentencePieceModel::pieces() const { return library_->processor.GetPiece
 
 int SentencePieceModel::unknown() const { return library_->processor.unk_id(); }
 
+std::string SentencePieceModel::Piece(int number) const {
+  std::string piece = library_->processor.IdToPiece(number);
+  // "<0xE2>"
+  if (library_->processor.IsByte(number)) {
+    return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+  }
+  // U+2581 marks where a space was.
+  constexpr std::string_view kSpace = "\xe2\x96\x81";
+  for (size_t at = piece.find(kSpace); at != std::string::npos; at = piece.find(kSpace, at)) {
+    piece.replace(at, kSpace.size(), " ");
+  }
+  return piece;
+}
+
 std::vector<int> SentencePieceModel::Encode(std::string_view text, size_t max_pieces) const {
   std::vector<int> pieces = library_->processor.EncodeAsIds(text);
   if (pieces.size() > max_pieces) pieces.resize(max_pieces);

@@ -22,6 +22,8 @@ class SentencePieceModel {
   const std::string& content() const { return content_; }
   int64_t pieces() const;
   int unknown() const;
+  // The text that a piece stands for; a byte of a character that is no piece by itself.
+  std::string Piece(int number) const;
   // The first max_pieces pieces of the text, by number.
   std::vector<int> Encode(std::string_view text, size_t max_pieces) const;
 

@@ -67,11 +67,19 @@ class WordTable {
   std::vector<int32_t> slots_;  // a power of two, at most half full
 };
 
+std::string SpecialPiece(int32_t token) {
+  return token == kMaskToken ? "[mask]" : token == kUnknownToken ? "[unknown]" : "[pad]";
+}
+
 class BytesKind : public Tokenizer::Kind {
  public:
   int64_t vocab_size() const override { return kBytesVocabulary; }
   void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
     for (const char c : text.substr(0, max_tokens)) out->push_back(static_cast<unsigned char>(c) + kSpecialTokens);
+  }
+  std::string Piece(int32_t token) const override {
+    if (token < kSpecialTokens) return SpecialPiece(token);
+    return std::string(1, static_cast<char>(token - kSpecialTokens));
   }
   std::string ToJson() const override { return Json{{"kind", "bytes"}}.dump(); }
 };
@@ -90,6 +98,11 @@ class WordsKind : public Tokenizer::Kind {
       out->push_back(number < 0 ? kUnknownToken : number + kSpecialTokens);
     });
   }
+  std::string Piece(int32_t token) const override {
+    if (token < kSpecialTokens) return SpecialPiece(token);
+    return std::string(words_[static_cast<size_t>(token - kSpecialTokens)]);
+  }
+  std::string_view between_pieces() const override { return " "; }
   std::string ToJson() const override {
     Json words = Json::array();
     for (size_t i = 0; i < words_.size(); ++i) words.push_back(std::string(words_[i]));
@@ -109,6 +122,10 @@ class SentencePieceKind : public Tokenizer::Kind {
       out->push_back(piece == model_->unknown() ? kUnknownToken : piece + kSpecialTokens);
     }
   }
+  std::string Piece(int32_t token) const override {
+    return token < kSpecialTokens ? SpecialPiece(token) : model_->Piece(token - kSpecialTokens);
+  }
+  bool pieces_have_spaces() const override { return true; }
   std::string ToJson() const override {
     return Json{{"kind", "sentencepiece"}, {"model", absl::Base64Escape(model_->content())}}.dump();
   }
@@ -122,6 +139,8 @@ class IdsKind : public Tokenizer::Kind {
   explicit IdsKind(int64_t vocab_size) : vocab_size_(vocab_size) {}
   int64_t vocab_size() const override { return vocab_size_; }
   void Encode(std::string_view, size_t, std::vector<int32_t>*) const override {}
+  std::string Piece(int32_t token) const override { return absl::StrCat(token); }
+  std::string_view between_pieces() const override { return " "; }
   std::string ToJson() const override { return Json{{"kind", "ids"}, {"vocab_size", vocab_size_}}.dump(); }
 
  private:
@@ -179,6 +198,16 @@ void Tokenizer::Encode(std::string_view text, int max_tokens, std::vector<int32_
   const size_t begin = out->size();
   if (kind_) kind_->Encode(text, static_cast<size_t>(max_tokens), out);
   if (out->size() == begin) out->push_back(kUnknownToken);
+}
+
+std::string Tokenizer::Decode(std::span<const int32_t> tokens) const {
+  std::string text;
+  for (size_t i = 0; kind_ && i < tokens.size(); ++i) {
+    if (i > 0) text += kind_->between_pieces();
+    text += kind_->Piece(tokens[i]);
+  }
+  if (kind_ && kind_->pieces_have_spaces() && text.starts_with(' ')) text.erase(0, 1);
+  return text;
 }
 
 std::string Tokenizer::ToJson() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,10 @@ class Tokenizer {
   // Appends at most max_tokens ids; a text without a token becomes one unknown token.
   void Encode(std::string_view text, int max_tokens, std::vector<int32_t>* out) const;
 
+  // The text of tokens, for people, as far as it can be known: words are in lower case, a text may begin or end inside
+  // a character. "[unknown]" and "[mask]" stand for those tokens; without a text of its own, a token is its number.
+  std::string Decode(std::span<const int32_t> tokens) const;
+
   // For the checkpoint: all that it needs, so that files it was made from may go. InvalidArgument says what is wrong.
   std::string ToJson() const;
   static absl::StatusOr<Tokenizer> FromJson(const std::string& json);
@@ -85,6 +90,11 @@ class Tokenizer {
     virtual int64_t vocab_size() const = 0;
     // As Tokenizer::Encode, but may append nothing.
     virtual void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const = 0;
+    // The text of one token.
+    virtual std::string Piece(int32_t token) const = 0;
+    virtual std::string_view between_pieces() const { return ""; }
+    // A piece begins with the space before it, which a text does not.
+    virtual bool pieces_have_spaces() const { return false; }
     virtual std::string ToJson() const = 0;
   };
 

@@ -64,6 +64,15 @@ TEST(TokenizerTest, Bytes) {
   EXPECT_THAT(Encode(tokenizer, ""), ElementsAre(1));
 }
 
+TEST(TokenizerTest, Decode) {
+  EXPECT_EQ(Make(100).Decode({{3, 2, 5, 1, 7, 0}}), "the [mask] dog [unknown] tail [pad]");
+  EXPECT_EQ(Tokenizer::Bytes().Decode({{0x41 + 3, ' ' + 3, 2, 0xff + 3}}), "A [mask]\xff");
+  EXPECT_EQ(Tokenizer::Bytes().Decode({{' ' + 3}}), " ");
+  // Ids of a file have no names, not even the first ones.
+  EXPECT_EQ(Tokenizer::Ids(50257).Decode({{2, 50256}}), "2 50256");
+  EXPECT_EQ(Tokenizer().Decode({{3}}), "");
+}
+
 TEST(TokenizerTest, JsonRoundTrip) {
   const Tokenizer words = Make(100);
   const auto again = Tokenizer::FromJson(words.ToJson());
@@ -91,6 +100,9 @@ TEST(TokenizerTest, SentencePieceAsPython) {
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     EXPECT_EQ(tokenizer->ToJson(), made->ToJson());
     EXPECT_EQ(tokenizer->vocab_size(), (kind == "bpe" ? 50 : 34) + 3);
+    std::vector<int32_t> fox;
+    tokenizer->Encode("the quick fox", 32, &fox);
+    EXPECT_EQ(tokenizer->Decode(fox), "the quick fox");
     for (const auto& [text, pieces] : right[kind]["pieces"].items()) {
       std::vector<int32_t> ids;
       for (const int piece : pieces) ids.push_back(piece == right[kind]["unknown"] ? kUnknownToken : piece + 3);

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <chrono>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
@@ -18,18 +19,31 @@ constexpr int64_t kBucketBytes = int64_t{25} << 20;
 // Sums a bucket over the ranks. (PyTorch's _AllReduceBySumCommHook does the same, but its symbols are not exported.)
 class SumHook final : public c10d::CommHookInterface {
  public:
-  explicit SumHook(c10::intrusive_ptr<c10d::ProcessGroup> group) : group_(std::move(group)) {}
+  explicit SumHook(Group& group) : group_(group) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    waits_since_ = std::chrono::steady_clock::now();
     std::vector<at::Tensor> tensors{bucket.getBufferRef()};
-    return group_->allreduce(tensors)->getFuture();
+    auto future = group_.process_group()->allreduce(tensors)->getFuture();
+    CountWait();
+    return future;
   }
+  // The reducer asks for the results one after the other when backward is done with the last bucket: in between it
+  // only waits for sums that go on meanwhile.
   at::Tensor parseHookResult(const c10::IValue& result) override {
+    CountWait();
     return result.isTensor() ? result.toTensor() : result.toTensorVector().at(0);
   }
 
  private:
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  void CountWait() {
+    const auto now = std::chrono::steady_clock::now();
+    group_.AddSumTime(now - waits_since_);
+    waits_since_ = now;
+  }
+
+  Group& group_;
+  std::chrono::steady_clock::time_point waits_since_;
 };
 
 }  // namespace
@@ -52,7 +66,7 @@ GradientReducer::GradientReducer(const std::vector<std::pair<std::string, at::Te
       tensors, buckets, group.process_group(), sparse, kBucketBytes, /*find_unused_parameters=*/false,
       /*gradient_as_bucket_view=*/true, names, kFirstBucketBytes, /*skip_all_reduce_unused_params=*/false,
       /*use_python_reducer=*/false, std::vector<int64_t>{});
-  reducer_->register_comm_hook(std::make_unique<SumHook>(group.process_group()));
+  reducer_->register_comm_hook(std::make_unique<SumHook>(group));
 }
 
 GradientReducer::~GradientReducer() = default;

@@ -22,7 +22,8 @@ namespace ddp {
 // ZeroGradients, never drop them. With one rank it does nothing.
 class GradientReducer {
  public:
-  // Parameters in the order of the model, all requiring gradients, none twice.
+  // Parameters in the order of the model, all requiring gradients, none twice. The group, which is told how long the
+  // sums take (Group::TakeSumTime), must outlive it.
   GradientReducer(const std::vector<std::pair<std::string, at::Tensor>>& parameters, Group& group);
   ~GradientReducer();
 

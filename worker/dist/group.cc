@@ -32,6 +32,19 @@ c10::intrusive_ptr<c10d::Store> OpenStore(const WorkerConfig& config) {
   return c10::make_intrusive<c10d::PrefixStore>(absl::StrCat(config.job_id, "/", config.attempt), store);
 }
 
+// Counts for the group's sum time while it lives.
+class SumClock {
+ public:
+  explicit SumClock(Group& group) : group_(group) {}
+  SumClock(const SumClock&) = delete;
+  SumClock& operator=(const SumClock&) = delete;
+  ~SumClock() { group_.AddSumTime(std::chrono::steady_clock::now() - begin_); }
+
+ private:
+  Group& group_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 std::unique_ptr<Group> Group::Join(const WorkerConfig& config) {
@@ -66,6 +79,7 @@ Group::~Group() = default;
 
 void Group::Sum(std::span<double> values) {
   if (world_size_ == 1) return;
+  const SumClock clock(*this);
   if (channel_) {
     channel_->AllReduceSum(values.data(), values.size());
     return;
@@ -79,6 +93,7 @@ void Group::Sum(std::span<double> values) {
 
 void Group::SumOnDevice(const at::Tensor& values) {
   if (world_size_ == 1) return;
+  const SumClock clock(*this);
   std::vector<at::Tensor> tensors{values};
   process_group_->allreduce(tensors)->wait();
 }
@@ -111,6 +126,7 @@ void Group::BroadcastFromRank0(const std::vector<std::pair<std::string, at::Tens
 
 void Group::Average(const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
   if (world_size_ == 1 || tensors.empty()) return;
+  const SumClock clock(*this);
   std::vector<at::Tensor> flat;
   for (const auto& [name, tensor] : tensors) flat.push_back(tensor.detach().reshape(-1));
   std::vector<at::Tensor> all{at::cat(flat)};

@@ -4,12 +4,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
 #include <vector>
 
 #include "worker/config.h"
@@ -47,6 +49,12 @@ class Group {
   std::vector<uint64_t> Gather(uint64_t value);
   void Barrier();
 
+  // How long this rank has been in sums over the ranks since the last call: waiting for slower ranks, too. On a GPU the
+  // host only launches most of them.
+  std::chrono::nanoseconds TakeSumTime() { return std::exchange(sum_time_, std::chrono::nanoseconds::zero()); }
+  // Of sums that go past this class.
+  void AddSumTime(std::chrono::nanoseconds time) { sum_time_ += time; }
+
  private:
   Group() = default;
 
@@ -55,6 +63,7 @@ class Group {
   at::Device device_ = at::kCPU;
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> process_group_;
+  std::chrono::nanoseconds sum_time_{};
   std::shared_ptr<ShmChannel> channel_;  // the quick way for small sums, when there is one
 };
 

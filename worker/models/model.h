@@ -64,8 +64,8 @@ class Model {
   // differ, or "" for a tensor that is known and not needed. Two tensors with one name (tied weights) must be equal.
   virtual std::string NameOf(const std::string& name_in_file) const { return name_in_file; }
 
-  // A forward pass without a loss or dropout, for comparisons: logits [n, classes], or [n, len, vocab] of a language
-  // model; of other objectives the output of the last layer. Unimplemented: not defined.
+  // A forward pass without a loss or dropout, to look at: logits [n, classes], [n, len, vocab] of a language model, or
+  // [m, vocab] of hidden tokens; of other objectives the output of the last layer. Unimplemented: not defined.
   virtual at::Tensor Logits(const Batch&) { return {}; }
 
   // In a fixed order; leaves that require gradients (unless frozen).

@@ -103,6 +103,31 @@ TEST(TextEncoder, PaddingChangesNothing) {
   EXPECT_NEAR(model->Loss(both, false).loss.item<double>(), apart, 1e-5);
 }
 
+// The loss, which tests of the parity with Python check, is the cross entropy of the logits.
+TEST(TextEncoder, LogitsAreThoseOfTheLoss) {
+  at::NoGradGuard no_grad;
+  const std::map<std::string, std::string> options{{"dim", "16"}, {"heads", "2"}};
+  Batch batch;
+  batch.size = 2;
+  batch.tokens = at::tensor({5, 2, 7, 0, 0, 8, 2, 10, 11, 2}, at::kLong).view({2, 5});
+  batch.mask = batch.tokens.ne(0);
+  batch.classes = at::tensor({2, 0}, at::kLong);
+  batch.predict_at = at::tensor({1, 6, 9}, at::kLong);
+  batch.targets = at::tensor({6, 30, 49}, at::kLong);
+  const auto check = [&](Objective objective, const at::Tensor& targets, int64_t width) {
+    auto model = Make("text-encoder", options, {.objective = objective, .vocab = 50, .max_tokens = 8, .classes = 3});
+    const at::Tensor logits = model->Logits(batch);
+    EXPECT_EQ(logits.sizes(), (at::IntArrayRef{targets.size(0), width}));
+    const double loss = at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum).item<double>();
+    EXPECT_NEAR(model->Loss(batch, false).loss.item<double>(), loss, 1e-4);
+  };
+  check(Objective::kClassification, batch.classes, 3);
+  check(Objective::kMlm, batch.targets, 50);
+  EXPECT_FALSE(Make("text-encoder", options, {.objective = Objective::kEmbedding, .vocab = 50, .max_tokens = 8})
+                   ->Logits(batch)
+                   .defined());
+}
+
 TEST(TextEncoder, EvaluationDrawsNoRandomNumberAndTrainingDoes) {
   auto model = Make("text-encoder", {{"dim", "16"}, {"heads", "2"}}, {.vocab = 50, .max_tokens = 8, .classes = 3});
   Batch batch;

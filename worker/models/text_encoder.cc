@@ -56,10 +56,7 @@ class TextEncoder : public Model {
 
   LossSums Loss(const Batch& batch, bool training) override {
     const at::Tensor h = Encode(batch, training);
-    if (objective_ == Objective::kClassification) {
-      const at::Tensor pooled = Pool(h.view({batch.size, -1, transformer_.dim}), batch.mask);
-      return ClassificationSums(at::linear(pooled, parameter(head_.weight), parameter(head_.bias)), batch.classes);
-    }
+    if (objective_ == Objective::kClassification) return ClassificationSums(Classify(h, batch), batch.classes);
     const at::Tensor at_hidden = h.index_select(0, batch.predict_at);
     if (objective_ == Objective::kMlm) {
       return ChunkedCrossEntropy(at_hidden, parameter(embedding_), parameter(head_.bias), batch.targets);
@@ -69,6 +66,13 @@ class TextEncoder : public Model {
         at::layer_norm(at::embedding(parameter(embedding_).detach(), batch.targets), {transformer_.dim});
     return {.loss = at::mse_loss(prediction, target, at::Reduction::Sum) / transformer_.dim,
             .count = batch.targets.size(0)};
+  }
+
+  at::Tensor Logits(const Batch& batch) override {
+    if (objective_ == Objective::kEmbedding) return {};
+    const at::Tensor h = Encode(batch, /*training=*/false);
+    if (objective_ == Objective::kClassification) return Classify(h, batch);
+    return at::linear(h.index_select(0, batch.predict_at), parameter(embedding_), parameter(head_.bias));
   }
 
   std::map<std::string, double> Diagnostics() const override {
@@ -118,6 +122,11 @@ class TextEncoder : public Model {
     const at::Tensor lengths = batch.mask.defined() ? batch.mask.sum(1) : at::Tensor();
     for (size_t i = 0; i < layers_; ++i) h = EncoderLayerForward(Layer(i), transformer_, h, n, lengths, training);
     return at::layer_norm(h, {transformer_.dim}, parameter(norm_weight_), parameter(norm_bias_));
+  }
+
+  at::Tensor Classify(const at::Tensor& h, const Batch& batch) const {
+    const at::Tensor pooled = Pool(h.view({batch.size, -1, transformer_.dim}), batch.mask);
+    return at::linear(pooled, parameter(head_.weight), parameter(head_.bias));
   }
 
   static at::Tensor Pool(const at::Tensor& h, const at::Tensor& mask) {

@@ -108,10 +108,12 @@ void RunnerLink::SendPoints() {
   std::lock_guard send_lock(send_mutex_);
   v1::WorkerEvent event;
   std::vector<TimedHistogram> histograms;
+  std::vector<TimedText> texts;
   {
     std::lock_guard lock(points_mutex_);
     if (!has_points_) return;
     histograms.swap(histograms_);
+    texts.swap(texts_);
     for (Column& column : columns_) {
       if (column.steps.empty()) continue;
       v1::MetricColumn* out = event.mutable_metrics()->add_columns();
@@ -124,6 +126,13 @@ void RunnerLink::SendPoints() {
       column.values.clear();
     }
     has_points_ = false;
+  }
+  for (TimedText& text : texts) {
+    v1::Text& out = *event.mutable_metrics()->add_texts();
+    out.set_series(std::move(text.report.series));
+    out.set_step(text.report.step);
+    out.set_time(text.time);
+    out.set_text(std::move(text.report.text));
   }
   // A failed write means that the runner is gone; the listener ends the process.
   for (size_t i = 0; i < histograms.size(); ++i) {
@@ -236,6 +245,18 @@ void RunnerLink::Histogram(HistogramReport histogram) {
   {
     std::lock_guard lock(points_mutex_);
     histograms_.push_back({now, std::move(histogram)});
+    wake = !has_points_;
+    has_points_ = true;
+  }
+  if (wake) points_waiting_.notify_one();
+}
+
+void RunnerLink::Text(TextReport text) {
+  const double now = UnixNow();
+  bool wake = false;
+  {
+    std::lock_guard lock(points_mutex_);
+    texts_.push_back({now, std::move(text)});
     wake = !has_points_;
     has_points_ = true;
   }

@@ -44,9 +44,16 @@ struct HistogramReport {
   int64_t non_finite = 0;
 };
 
-// Reports never block the caller on the runner's reading except when 1 MiB of them is waiting. Metric points and
-// histograms leave in batches at most 10 ms old; every other report is sent at once, after the points before it.
-// Thread-safe.
+// A text at a step.
+struct TextReport {
+  std::string series;
+  int64_t step = 0;  // optimizer steps done
+  std::string text;  // UTF-8
+};
+
+// Reports never block the caller on the runner's reading except when 1 MiB of them is waiting. Metric points,
+// histograms and texts leave in batches at most 10 ms old; every other report is sent at once, after the points before
+// it. Thread-safe.
 class RunnerLink {
  public:
   // Takes the descriptor, reads the first command (the start) and begins to listen for stop requests. When the runner
@@ -74,6 +81,7 @@ class RunnerLink {
   void AwaitRecorded();
   // The time is taken here.
   void Histogram(HistogramReport histogram);
+  void Text(TextReport text);
 
  private:
   explicit RunnerLink(int fd) : fd_(fd) {}
@@ -87,6 +95,10 @@ class RunnerLink {
     double time = 0;
     HistogramReport report;
   };
+  struct TimedText {
+    double time = 0;
+    TextReport report;
+  };
   void Listen();
   void FlushLoop();
   void SendPoints();
@@ -99,7 +111,8 @@ class RunnerLink {
   std::condition_variable points_waiting_;
   std::vector<Column> columns_;
   std::vector<TimedHistogram> histograms_;
-  bool has_points_ = false;  // or histograms
+  std::vector<TimedText> texts_;
+  bool has_points_ = false;  // or histograms, or texts
   bool closing_ = false;
   std::mutex recorded_mutex_;
   std::condition_variable recorded_changed_;

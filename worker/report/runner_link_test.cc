@@ -66,6 +66,16 @@ TEST_F(RunnerLinkTest, ALoneHistogramLeavesByItself) {
   EXPECT_EQ(Read().metrics().histograms(0).step(), 1);
 }
 
+TEST_F(RunnerLinkTest, ATextLeavesByItself) {
+  link_->Text({.series = "samples", .step = 7, .text = "1. a Zürich line\n"});
+  const v1::WorkerEvent event = Read();
+  ASSERT_EQ(event.metrics().texts_size(), 1);
+  EXPECT_EQ(event.metrics().texts(0).series(), "samples");
+  EXPECT_EQ(event.metrics().texts(0).step(), 7);
+  EXPECT_EQ(event.metrics().texts(0).text(), "1. a Zürich line\n");
+  EXPECT_GT(event.metrics().texts(0).time(), 1.6e9);
+}
+
 TEST_F(RunnerLinkTest, AwaitRecordedReturnsWhenTheRunnerHasThePointsBeforeIt) {
   const int loss = link_->SeriesIndex("loss");
   for (uint64_t round = 1; round <= 2; ++round) {

@@ -44,6 +44,13 @@ std::vector<std::vector<int64_t>> BatchMaker::Cut(std::vector<int64_t> samples, 
   return parts;
 }
 
+int64_t BatchMaker::CountTokens(std::span<const int32_t> samples) const {
+  if (!split_.has_text()) return 0;
+  int64_t tokens = 0;
+  for (const int32_t sample : samples) tokens += length(sample);
+  return tokens;
+}
+
 Batch BatchMaker::Make(std::span<const int64_t> samples, uint64_t round) const {
   Batch batch;
   batch.size = static_cast<int64_t>(samples.size());

@@ -36,6 +36,9 @@ class BatchMaker {
   // is padded to little more than its own longest text; losses are sums, so the order does not matter.
   std::vector<std::vector<int64_t>> Cut(std::vector<int64_t> samples, int64_t micro_batch) const;
 
+  // Tokens of these samples, without padding; 0: no text.
+  int64_t CountTokens(std::span<const int32_t> samples) const;
+
   // Throws NoRetryError for a token file with a token outside its vocabulary.
   Batch Make(std::span<const int64_t> samples, uint64_t round) const;
 

@@ -27,9 +27,10 @@ at::Tensor LateSteps::Hold(const at::Tensor& sums, const at::Tensor& norm) {
   return failed_.logical_or(counted.logical_not()).to(at::kFloat);
 }
 
-void LateSteps::Launched(int64_t step, int64_t samples, double lr, const at::Tensor& sums, const at::Tensor& norm) {
+void LateSteps::Launched(int64_t step, const StepSize& size, double lr, const at::Tensor& sums,
+                         const at::Tensor& norm) {
   const bool cpu = device_.is_cpu();
-  Unread unread{.numbers = {.step = step, .samples = samples, .lr = lr},
+  Unread unread{.numbers = {.step = step, .size = size, .lr = lr},
                 .host = at::empty({5}, at::TensorOptions(at::kDouble).pinned_memory(!cpu))};
   unread.host.copy_(at::cat({sums, norm.to(at::kDouble).view({1})}), /*non_blocking=*/true);
   if (!cpu) {

@@ -24,10 +24,16 @@ struct LocalSums {
   double count = 0;
 };
 
+// What all ranks together read for a step.
+struct StepSize {
+  int64_t samples = 0;
+  int64_t tokens = 0;  // without padding; 0: no text, or not counted (other ranks than 0)
+};
+
 // A step that has been done on the device.
 struct StepNumbers {
   int64_t step = 0;  // as it is counted when done
-  int64_t samples = 0;
+  StepSize size;
   double lr = 0;
   StepSums sums;  // of all ranks
   double norm = 0;
@@ -47,7 +53,7 @@ class LateSteps {
   // the loss or the norm of this step or of an earlier one is not finite. `sums`: of all ranks.
   at::Tensor Hold(const at::Tensor& sums, const at::Tensor& norm);
   // Begins to copy the numbers to the host.
-  void Launched(int64_t step, int64_t samples, double lr, const at::Tensor& sums, const at::Tensor& norm);
+  void Launched(int64_t step, const StepSize& size, double lr, const at::Tensor& sums, const at::Tensor& norm);
 
   // The oldest step not yet read, when more than `behind` are; waits until the device has done it.
   std::optional<StepNumbers> Read(size_t behind);

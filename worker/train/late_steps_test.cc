@@ -31,13 +31,15 @@ TEST(LateStepsTest, PacksAShare) {
 TEST(LateStepsTest, ReadsOneBehind) {
   LateSteps late(at::kCPU);
   EXPECT_FALSE(late.Read(0));
-  late.Launched(7, 32, 0.1, at::tensor({1.5, 2.0, 4.0, 0.0}, at::kDouble), at::scalar_tensor(0.25F));
+  late.Launched(7, {.samples = 32, .tokens = 400}, 0.1, at::tensor({1.5, 2.0, 4.0, 0.0}, at::kDouble),
+                at::scalar_tensor(0.25F));
   EXPECT_FALSE(late.Read(1));
-  late.Launched(8, 16, 0.2, at::tensor({3.0, 1.0, 2.0, 2.0}, at::kDouble), at::scalar_tensor(INFINITY));
+  late.Launched(8, {.samples = 16}, 0.2, at::tensor({3.0, 1.0, 2.0, 2.0}, at::kDouble), at::scalar_tensor(INFINITY));
   std::optional<StepNumbers> done = late.Read(1);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->step, 7);
-  EXPECT_EQ(done->samples, 32);
+  EXPECT_EQ(done->size.samples, 32);
+  EXPECT_EQ(done->size.tokens, 400);
   EXPECT_EQ(done->lr, 0.1);
   EXPECT_EQ(done->sums.loss, 1.5);
   EXPECT_EQ(done->sums.correct, 2);

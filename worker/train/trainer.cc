@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <span>
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "worker/train/errors.h"
 #include "worker/train/evaluate.h"
 #include "worker/train/parameter_check.h"
+#include "worker/train/sample_texts.h"
 #include "worker/train/sampler.h"
 #include "worker/train/schedule.h"
 #include "worker/train/step_seed.h"
@@ -150,8 +152,11 @@ Trainer::Outcome Trainer::TrainEpoch() {
   Prefetcher batches(MicroBatches(order), parts_.plan.prefetch, copier_);
   while (state_.position < n && !AtLimit()) {
     const int64_t end = std::min(n, state_.position + parts_.plan.batch_size);
-    const int64_t samples = end - state_.position;
-    const Outcome outcome = IsLeftOut(state_.step + 1) ? LeaveOut(batches, samples) : Step(batches, samples);
+    StepSize size{.samples = end - state_.position};
+    if (rank0()) size.tokens = train_maker_.CountTokens(std::span(order).subspan(state_.position, size.samples));
+    times_.Begin();
+    parts_.group.TakeSumTime();  // of what came between the steps
+    const Outcome outcome = IsLeftOut(state_.step + 1) ? LeaveOut(batches, size.samples) : Step(batches, size);
     if (outcome != Outcome::kDone) return outcome;
     state_.position = end;
     // Run and FinishEpoch do both at the end.
@@ -160,6 +165,8 @@ Trainer::Outcome Trainer::TrainEpoch() {
     const bool saves = !at_end && training.checkpoint_every > 0 && state_.step % training.checkpoint_every == 0;
     // What comes between two steps needs to know of all before it.
     if (stop_agreed_ || at_end || validates || saves) ReadLaunched(0);
+    times_.End();
+    times_.Reduced(parts_.group.TakeSumTime());
     if (stop_agreed_) return Outcome::kStopped;
     if (validates && !Validate()) return Outcome::kStopped;
     if (saves) Save();
@@ -194,7 +201,9 @@ std::optional<LocalSums> Trainer::ForwardBackward(Prefetcher& batches, int64_t s
       zero.backward();
       continue;
     }
+    times_.Enter(StepTimes::Part::kData);
     const std::optional<Batch> batch = batches.Next();
+    times_.Enter(StepTimes::Part::kCompute);
     LossSums sums;
     {
       const Autocast autocast(parts_.config.training.bf16, device.type());
@@ -209,7 +218,7 @@ std::optional<LocalSums> Trainer::ForwardBackward(Prefetcher& batches, int64_t s
   return local;
 }
 
-Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
+Trainer::Outcome Trainer::Step(Prefetcher& batches, const StepSize& size) {
   const TrainingConfig& training = parts_.config.training;
   const bool late = parts_.plan.read_late && !IsWatched(state_.step + 1);
   if (parts_.plan.read_late && !late) {
@@ -219,15 +228,15 @@ Trainer::Outcome Trainer::Step(Prefetcher& batches, int64_t samples) {
   SeedStep(training.seed, state_.step, parts_.group.rank());
   ZeroGradients(parameters_);
   if (training.nan_policy == NanPolicy::kSkip) kept_buffers_ = Copies(parts_.model.buffers());
-  const std::optional<LocalSums> local = ForwardBackward(batches, samples);
+  const std::optional<LocalSums> local = ForwardBackward(batches, size.samples);
   if (!local) return Outcome::kStopped;
   const double lr = LearningRate(training, state_.epoch, state_.step, parts_.plan.total_steps);
-  if (!late) return Decide(*local, samples, lr);
-  Launch(*local, samples, lr);
+  if (!late) return Decide(*local, size, lr);
+  Launch(*local, size, lr);
   return Outcome::kDone;
 }
 
-Trainer::Outcome Trainer::Decide(const LocalSums& local, int64_t samples, double lr) {
+Trainer::Outcome Trainer::Decide(const LocalSums& local, const StepSize& size, double lr) {
   std::array<double, 4> sums{local.loss.item<double>(), static_cast<double>(local.correct.item<int64_t>()), local.count,
                              parts_.link.stop_requested() ? 1.0 : 0.0};
   parts_.group.Sum(sums);
@@ -237,6 +246,7 @@ Trainer::Outcome Trainer::Decide(const LocalSums& local, int64_t samples, double
     ++state_.step;
     return Outcome::kDone;
   }
+  times_.Enter(StepTimes::Part::kOptimizer);
   const at::Tensor norm_tensor = parts_.optimizer.GradientNorm(global.count);
   const double norm = norm_tensor.item<double>();
   // Every rank has the same sums and the same gradients, so all of them decide alike.
@@ -245,6 +255,7 @@ Trainer::Outcome Trainer::Decide(const LocalSums& local, int64_t samples, double
     case StepVerdict::kUpdate:
       if (IsWatched(state_.step + 1)) Watch(global.count);
       parts_.optimizer.Step(lr, global.count, norm_tensor);
+      times_.Enter(StepTimes::Part::kCompute);
       parts_.group.Average(parts_.model.buffers());
       AddToEpoch(global);
       break;
@@ -258,19 +269,21 @@ Trainer::Outcome Trainer::Decide(const LocalSums& local, int64_t samples, double
       Fail(state_.step + 1, global, norm);
   }
   ++state_.step;
-  ReportStep({.step = state_.step, .samples = samples, .lr = lr, .sums = global, .norm = norm});
+  ReportStep({.step = state_.step, .size = size, .lr = lr, .sums = global, .norm = norm});
   return Outcome::kDone;
 }
 
-void Trainer::Launch(const LocalSums& local, int64_t samples, double lr) {
+void Trainer::Launch(const LocalSums& local, const StepSize& size, double lr) {
   const at::Tensor sums = late_.Pack(local, parts_.link.stop_requested());
   parts_.group.SumOnDevice(sums);
+  times_.Enter(StepTimes::Part::kOptimizer);
   const at::Tensor count = sums[2].to(at::kFloat);
   const at::Tensor norm = parts_.optimizer.GradientNorm(count);
   parts_.optimizer.StepUnless(late_.Hold(sums, norm), lr, count, norm);
+  times_.Enter(StepTimes::Part::kCompute);
   parts_.group.Average(parts_.model.buffers());
   ++state_.step;
-  late_.Launched(state_.step, samples, lr, sums, norm);
+  late_.Launched(state_.step, size, lr, sums, norm);
   ReadLaunched(1);
 }
 
@@ -371,7 +384,11 @@ void Trainer::Metric(const std::string& series, double value) {
 
 void Trainer::ReportStep(const StepNumbers& done) {
   const StepSums& sums = done.sums;
-  if (!rank0() || reported_before()) return;
+  if (!rank0()) return;
+  ++window_steps_;
+  window_.samples += done.size.samples;
+  window_.tokens += done.size.tokens;
+  if (reported_before()) return;
   const bool has_accuracy = HasAccuracy(parts_.config.training.objective);
   progress_.step = done.step;
   progress_.epoch = static_cast<int>(state_.epoch);
@@ -386,15 +403,29 @@ void Trainer::ReportStep(const StepNumbers& done) {
     first_step_reported_ = true;
     parts_.link.FirstStep(done.step);
   }
-  window_samples_ += done.samples;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - window_start_ < kReportEvery) return;
-  progress_.samples_per_second =
-      static_cast<double>(window_samples_) / std::chrono::duration<double>(now - window_start_).count();
-  parts_.link.Metric(parts_.link.SeriesIndex("samples_per_second"), done.step, progress_.samples_per_second);
+  if (const auto now = std::chrono::steady_clock::now(); now - window_start_ >= kReportEvery) {
+    ReportThroughput(done.step, now);
+    ReportProgress();
+  }
+}
+
+void Trainer::ReportThroughput(int64_t step, std::chrono::steady_clock::time_point now) {
+  const double seconds = std::chrono::duration<double>(now - window_start_).count();
+  const auto report = [&](const char* series, double value) {
+    parts_.link.Metric(parts_.link.SeriesIndex(series), step, value);
+  };
+  progress_.samples_per_second = static_cast<double>(window_.samples) / seconds;
+  report("samples_per_second", progress_.samples_per_second);
+  if (window_.tokens > 0) report("tokens_per_second", static_cast<double>(window_.tokens) / seconds);
+  times_.Reduced(parts_.group.TakeSumTime());
+  const StepParts parts = times_.Take(window_steps_, now);
+  report("step_time/data", parts.data);
+  report("step_time/compute", parts.compute);
+  report("step_time/reduce", parts.reduce);
+  report("step_time/optimizer", parts.optimizer);
   window_start_ = now;
-  window_samples_ = 0;
-  ReportProgress();
+  window_steps_ = 0;
+  window_ = {};
 }
 
 void Trainer::ReportProgress() {
@@ -404,6 +435,7 @@ void Trainer::ReportProgress() {
 bool Trainer::Validate() {
   if (parts_.plan.valid_samples == 0) return true;
   if (rank0()) parts_.link.Phase("validating");
+  const auto begin = std::chrono::steady_clock::now();
   bool stop = false;
   const std::optional<Evaluation> result =
       Evaluate(parts_.model, valid_maker_, copier_, parts_.plan.valid_samples, parts_.plan.valid_micro_batch,
@@ -411,7 +443,10 @@ bool Trainer::Validate() {
                  stop = stop || parts_.link.stop_requested();
                  return stop;
                });
+  if (result && rank0()) ShowSamples();
   if (rank0()) parts_.link.Phase("training");
+  // Validation is no training time: it must not show as a dip of the throughput.
+  window_start_ += std::chrono::steady_clock::now() - begin;
   if (!result) return false;
   if (result->count == 0) return true;
   state_.valid_loss = progress_.valid_loss = result->loss;
@@ -420,10 +455,14 @@ bool Trainer::Validate() {
     Metric("valid_loss", result->loss);
     if (result->accuracy) Metric("valid_acc", *result->accuracy);
   }
-  // Validation is no training time: it must not show as a dip of the throughput.
-  window_start_ = std::chrono::steady_clock::now();
-  window_samples_ = 0;
   return true;
+}
+
+void Trainer::ShowSamples() {
+  if (reported_before()) return;
+  std::string text = SampleTexts(parts_.model, valid_maker_, copier_, parts_.data, parts_.config.training.objective,
+                                 parts_.plan.valid_micro_batch, parts_.config.training.bf16);
+  if (!text.empty()) parts_.link.Text({.series = "samples", .step = state_.step, .text = std::move(text)});
 }
 
 bool Trainer::FinishEpoch() {

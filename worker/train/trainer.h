@@ -21,6 +21,7 @@
 #include "worker/train/optimizer.h"
 #include "worker/train/prefetch.h"
 #include "worker/train/snapshot.h"
+#include "worker/train/step_times.h"
 
 namespace ddp {
 
@@ -78,14 +79,14 @@ class Trainer {
   bool FinishEpoch();  // false: stopped
   // Micro-batches of this rank for the rest of the epoch, step by step.
   Prefetcher::Maker MicroBatches(const std::vector<int32_t>& order) const;
-  // `samples` of all ranks. kStopped: before the update.
-  Outcome Step(Prefetcher& batches, int64_t samples);
+  // kStopped: before the update.
+  Outcome Step(Prefetcher& batches, const StepSize& size);
   // Unset: stopped on the way.
   std::optional<LocalSums> ForwardBackward(Prefetcher& batches, int64_t samples);
   // The rest of a step: all numbers first, then the decision about the update.
-  Outcome Decide(const LocalSums& local, int64_t samples, double lr);
+  Outcome Decide(const LocalSums& local, const StepSize& size, double lr);
   // The rest of a step of Plan::read_late: the update is launched, and the numbers of the step before are read.
-  void Launch(const LocalSums& local, int64_t samples, double lr);
+  void Launch(const LocalSums& local, const StepSize& size, double lr);
   // Reports launched steps, all but the newest `behind`. Sets stop_agreed_ when one of them carries a request.
   void ReadLaunched(size_t behind);
   bool IsWatched(int64_t step) const;
@@ -102,8 +103,10 @@ class Trainer {
   // Histograms of the parameters before the update of this step, and of its gradient.
   void Watch(double count);
   void ReportStep(const StepNumbers& done);
+  void ReportThroughput(int64_t step, std::chrono::steady_clock::time_point now);
   void ReportProgress();
   bool Validate();
+  void ShowSamples();
   void NoteBest();
   bool EndsEarly() const;
   void Save();
@@ -137,7 +140,9 @@ class Trainer {
   int norm_series_;
   // Throughput since the last time it was reported.
   std::chrono::steady_clock::time_point window_start_;
-  int64_t window_samples_ = 0;
+  int64_t window_steps_ = 0;
+  StepSize window_;
+  StepTimes times_;
 };
 
 }  // namespace ddp
