@@ -38,7 +38,7 @@ export function JobPage({ id, tab, params }: { id: string; tab: string; params: 
   metrics.stepsPerEpoch = stepsPerEpoch(job);
   const awake = job !== undefined && !hasEnded(job.state);
   useEffect(() => {
-    if (awake) metrics.followAgain();
+    if (awake) metrics.wake();
   }, [awake, metrics]);
   useTitle(job ? jobTitle(job) : id);
 
