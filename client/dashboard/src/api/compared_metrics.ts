@@ -12,17 +12,17 @@ export const MOST_FOLLOWED = 60;
 // The newest values in a table: more often than this nobody reads them.
 const NEWEST_MS = 250;
 
-type Clientele = Pick<Client<typeof MetricService>, 'query' | 'queryJobs'>;
+type MetricClient = Pick<Client<typeof MetricService>, 'query' | 'listSeries' | 'queryJobs'>;
 
 export class ComparedMetrics {
   // Counts changes of newest values and of names of series.
   readonly version = new Store(0);
   readonly jobs: ReadonlyMap<string, JobMetrics>;
-  #client: Clientele;
+  #client: MetricClient;
   #newest = new Map<string, Map<string, number>>(); // of live batches, by job and series
   #later: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(client: Clientele, live: Live, ids: readonly string[], awake: ReadonlySet<string>) {
+  constructor(client: MetricClient, live: Live, ids: readonly string[], awake: ReadonlySet<string>) {
     this.#client = client;
     const followed = new Set(ids.filter((id) => awake.has(id)).slice(0, MOST_FOLLOWED));
     this.jobs = new Map(ids.map((id) => [id, new JobMetrics(client, live, id, followed.has(id))]));

@@ -3,12 +3,12 @@
 // from those that this page has kept.
 import type { Client } from '@connectrpc/connect';
 import { Store } from '../model/store';
-import { XAxis, type MetricService, type StreamMetricsResponse } from '../gen/ddp/v1/metric_pb';
+import { XAxis, type ListSeriesResponse, type MetricService, type StreamMetricsResponse } from '../gen/ddp/v1/metric_pb';
 import type { View } from './job_lines';
 import type { Live } from './live';
 import { Source } from './source';
 
-type MetricClient = Pick<Client<typeof MetricService>, 'query'>;
+type MetricClient = Pick<Client<typeof MetricService>, 'query' | 'listSeries'>;
 
 // Batches kept for answers that are on their way: at 100 batches a second, ten seconds.
 const KEPT = 1024;
@@ -30,6 +30,7 @@ export class JobMetrics {
   #seq: bigint | undefined; // of the newest batch; undefined: nothing has been asked yet
   #stop: (() => void) | undefined;
   #origin: Promise<number> | undefined;
+  #list: Promise<ListSeriesResponse> | undefined; // on its way, for the first who wants it
   #awake: boolean;
 
   // `awake`: whether new points may come. Only then there is a stream, until the daemon says that it has sent all.
@@ -43,6 +44,18 @@ export class JobMetrics {
   source(series: string[], view: View): Source {
     const ask = async (names: readonly string[], v: View) => [await this.#client.query(queryOf(this.jobId, names, v))];
     return new Source({ jobs: [this], series, ask, keyOf: (_, name) => name }, view);
+  }
+
+  // Asks for the list of series before anybody can show it: that saves a page the way there and back.
+  listEarly(): void {
+    this.#list = this.#client.listSeries({ jobId: this.jobId });
+    this.#list.catch(() => {}); // whoever takes it hears of it
+  }
+
+  list(): Promise<ListSeriesResponse> {
+    const list = this.#list ?? this.#client.listSeries({ jobId: this.jobId });
+    this.#list = undefined;
+    return list;
   }
 
   addReader(reader: BatchReader): void {

@@ -11,11 +11,9 @@ import { PointType, XAxis } from '../gen/ddp/v1/metric_pb';
 import { chartGroups, isSystemSeries, systemGroups } from '../model/chart_groups';
 import { milliseconds } from '../model/format';
 import { stepsPerEpoch } from '../model/job_view';
-import { useApp } from '../ui/app';
 import { useStore } from '../ui/use_store';
 
 export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMetrics; system: boolean }) {
-  const { clients } = useApp();
   const options = useStore(loadChartOptions());
   const fresh = useStore(metrics.newSeries);
   const [listed, setListed] = useState<readonly string[] | undefined>(undefined);
@@ -29,7 +27,7 @@ export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMet
     let wanted = true;
     const list = async () => {
       try {
-        const answer = await clients.metrics.listSeries({ jobId: job.id });
+        const answer = await metrics.list();
         if (!wanted) return;
         setListed(answer.series.filter((s) => s.type === PointType.UNSPECIFIED || s.type === PointType.SCALAR).map((s) => s.series));
         setError('');
@@ -45,7 +43,7 @@ export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMet
       wanted = false;
       clearTimeout(again);
     };
-  }, [clients, job.id]);
+  }, [metrics]);
   useEffect(() => {
     if (options.axis === XAxis.RELATIVE_TIME) metrics.origin().then(setOrigin, () => {});
   }, [options.axis, metrics]);
