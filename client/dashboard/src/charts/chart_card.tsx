@@ -15,6 +15,7 @@ import { Plot, type AxisMark, type ChartOptions, type PlotHost, type PlotLine, t
 export interface CardProps {
   title: string;
   unit: Unit;
+  stacked: boolean;
   names: ReadonlyMap<string, string>; // of the lines, by key
   lines: readonly PlotLine[];
   version: number;
@@ -98,6 +99,7 @@ export function ChartCard(props: CardProps) {
             label={describe(title, named, unit)}
             lines={lines}
             unit={unit}
+            stacked={props.stacked}
             version={props.version}
             options={options}
             range={props.range}

@@ -63,6 +63,7 @@ function Mounted(props: MetricChartProps & { place: HTMLElement | null }) {
     <ChartCard
       title={title}
       unit={unitOf(series[0]!)}
+      stacked={props.group.stacked}
       names={names}
       lines={lines}
       version={data?.version ?? 0}

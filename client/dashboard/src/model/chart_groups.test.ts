@@ -25,7 +25,10 @@ it('draws a quantity of all ranks on one chart, by rank', () => {
 });
 it('draws the parts of a step on one chart in the order of a step, after the speed', () => {
   const groups = systemGroups(['step_time/optimizer', 'step_time/data', 'step_time/compute', 'step_time/reduce', 'samples_per_second']);
-  expect(groups.map((g) => g.title)).toEqual(['Samples per second', 'Step time']);
+  expect(groups.map((g) => [g.title, g.stacked])).toEqual([
+    ['Samples per second', false],
+    ['Step time', true],
+  ]);
   expect([...groups[1]!.names.values()]).toEqual(['data', 'compute', 'reduce', 'optimizer']);
 });
 it('gives an unknown quantity a chart of its own, at the end', () => {

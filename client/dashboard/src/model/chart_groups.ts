@@ -4,6 +4,7 @@ export interface ChartGroup {
   title: string;
   series: string[];
   names: Map<string, string>; // what each line is called
+  stacked: boolean; // parts of a whole: each lies on the one before
 }
 
 const TOGETHER = [
@@ -60,7 +61,7 @@ export function chartGroups(series: readonly string[]): ChartGroup[] {
   };
   return groups
     .sort((a, b) => rank(a) - rank(b) || a[0]!.localeCompare(b[0]!))
-    .map((names) => ({ title: names.join(', '), series: names, names: new Map(names.map((name) => [name, name])) }));
+    .map((names) => ({ title: names.join(', '), series: names, names: new Map(names.map((name) => [name, name])), stacked: false }));
 }
 
 // One chart for each quantity, with a line for each rank or GPU; the parts of a step on one.
@@ -79,7 +80,7 @@ export function systemGroups(series: readonly string[]): ChartGroup[] {
     .map(([quantity, lines]) => {
       lines.sort((a, b) => a.order - b.order || a.name.localeCompare(b.name));
       const title = SYSTEM_TITLES.find(([known]) => known === quantity)?.[1] ?? quantity;
-      return { title, series: lines.map((l) => l.name), names: new Map(lines.map((l) => [l.name, l.line])) };
+      return { title, series: lines.map((l) => l.name), names: new Map(lines.map((l) => [l.name, l.line])), stacked: quantity === 'step_time' };
     });
 }
 

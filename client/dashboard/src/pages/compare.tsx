@@ -206,6 +206,7 @@ function MountedCompare({ series, metrics, bundles, options: chosen, range, setR
     <ChartCard
       title={series}
       unit={unitOf(series)}
+      stacked={false}
       names={new Map(bundles.map((b) => [b.key, b.name]))}
       lines={lines}
       version={data?.version ?? 0}
