@@ -16,24 +16,24 @@ const ended = (daemon, id) => poll(async () => /SUCCEEDED|FAILED|CANCELLED|PAUSE
 // Jobs as a small group has them: a pretraining and what came from it, a comparison of learning rates, one that failed, one
 // that is paused, one that runs, one that waits.
 async function makeJobs(daemon) {
-  const small = ['--data', 'wordnet:noun', '--limit', 6000, '--vocab-size', 4000, '--model-option', 'dim=64', '--model-option', 'layers=1', '--batch-size', 128];
-  const base = await daemon.submit('--mode', 'pretrain', ...small, '--epochs', 6, '--nproc', 2, '--watch-every', 10, '--valid-every', 20, '--name', 'glosses-mlm', '--tag', 'wordnet');
+  const small = ['--data', 'wordnet:noun', '--limit', 2000, '--vocab-size', 4000, '--model-option', 'dim=64', '--model-option', 'layers=1', '--batch-size', 64];
+  const base = await daemon.submit('--mode', 'pretrain', ...small, '--epochs', 4, '--nproc', 2, '--watch-every', 5, '--valid-every', 10, '--name', 'glosses-mlm', '--tag', 'wordnet');
   await ended(daemon, base);
   const rates = [];
   for (const rate of ['3e-4', '1e-3', '3e-3', '1e-2']) {
-    rates.push(await daemon.trainable('--epochs', 12, '--batch-size', 64, '--schedule', 'cosine', '--lr', rate, '--seed', 1, '--name', `xor-lr-${rate}`, '--tag', 'sweep', '--watch-every', 20));
+    rates.push(await daemon.trainable('--epochs', 6, '--batch-size', 64, '--schedule', 'cosine', '--lr', rate, '--seed', 1, '--name', `xor-lr-${rate}`, '--tag', 'sweep', '--watch-every', 20));
   }
   await Promise.all(rates.map((id) => ended(daemon, id)));
   const diverged = await daemon.trainable('--epochs', 5, '--batch-size', 64, '--optimizer', 'sgd', '--lr', '1e30', '--name', 'xor-too-fast', '--tag', 'sweep');
   await ended(daemon, diverged);
-  const tuned = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 3000, '--batch-size', 128, '--epochs', 4, '--nproc', 2, '--name', 'nouns-finetune', '--tag', 'wordnet');
+  const tuned = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 1000, '--batch-size', 64, '--epochs', 3, '--nproc', 2, '--name', 'nouns-finetune', '--tag', 'wordnet');
   await ended(daemon, tuned);
   const paused = await daemon.trainable('--epochs', 400, '--batch-size', 64, '--name', 'xor-long');
-  await poll(async () => Number((await daemon.job(paused)).progress?.step ?? 0) > 200, 'it trains', SLOW);
+  await poll(async () => Number((await daemon.job(paused)).progress?.step ?? 0) > 100, 'it trains', SLOW);
   await daemon.ctl('pause', paused);
   await ended(daemon, paused);
-  const running = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 6000, '--batch-size', 128, '--epochs', 50, '--nproc', 2, '--name', 'nouns-longer', '--tag', 'wordnet');
-  await poll(async () => Number((await daemon.job(running)).progress?.step ?? 0) > 30, 'it trains', SLOW);
+  const running = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 2000, '--batch-size', 64, '--epochs', 50, '--nproc', 2, '--name', 'nouns-longer', '--tag', 'wordnet');
+  await poll(async () => Number((await daemon.job(running)).progress?.step ?? 0) > 10, 'it trains', SLOW);
   await daemon.trainable('--epochs', 20, '--nproc', 2, '--name', 'xor-next');
   return { base, rates, diverged, tuned, running };
 }

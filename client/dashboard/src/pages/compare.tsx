@@ -224,6 +224,12 @@ function MountedCompare({ series, metrics, bundles, options: chosen, range, setR
 }
 const NO_MARKS = [] as const;
 
+// The end of a field's path, and more of it where a series is called the same.
+function headOf(path: string, series: readonly string[]): string {
+  const parts = path.split('.');
+  return series.includes(parts.at(-1)!) ? parts.slice(-2).join('.') : parts.at(-1)!;
+}
+
 type SummarySort = { series: string; descending: boolean } | undefined;
 
 function Summary(props: {
@@ -259,7 +265,7 @@ function Summary(props: {
             <th>State</th>
             {fields.map((path) => (
               <th key={path} title={path}>
-                {path.split('.').at(-1)}
+                {headOf(path, series)}
               </th>
             ))}
             {series.map((name) => {
