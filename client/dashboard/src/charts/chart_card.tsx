@@ -5,6 +5,7 @@ import { XAxis } from '../gen/ddp/v1/metric_pb';
 import type { NamedLine } from '../model/bucket_rows';
 import { formatCount, formatDuration, formatNumber, formatTime } from '../model/format';
 import type { Line } from '../model/line';
+import { shortNames } from '../model/short_names';
 import { formatValue, type Unit } from '../model/units';
 import { notify } from '../ui/notices';
 import { errorText } from '../api/errors';
@@ -40,6 +41,7 @@ export function ChartCard(props: CardProps) {
   const [asTable, setAsTable] = useState(false);
   const values = useMemo(() => lines.map((l) => valueAt(l.line, cursor, unit)), [lines, props.version, cursor]);
   const named = useMemo(() => lines.map((l) => ({ name: props.names.get(l.key) ?? l.key, line: l.line })), [lines]);
+  const short = useMemo(() => shortNames(named.map((l) => l.name)), [named]);
   const drawn = lines.some((l) => l.line.x.length > 0);
 
   const download = async () => {
@@ -80,12 +82,12 @@ export function ChartCard(props: CardProps) {
           PNG
         </button>
       </header>
-      <div class="readout">
+      <div class={lines.length > 2 ? 'readout many' : 'readout'}>
         <span class="muted where">{cursorText(lines, cursor, options.axis)}</span>
         {lines.map((line, i) => (
           <span key={line.key} class="value" title={props.names.get(line.key)}>
             <Swatch colour={line.colour} />
-            {lines.length > 1 && <span class="line-name muted">{props.names.get(line.key)}</span>}
+            {lines.length > 1 && <span class="line-name muted">{short[i]}</span>}
             <b>{values[i]!.text}</b>
             {lines.length <= 2 && <span class="muted">{values[i]!.band}</span>}
           </span>

@@ -15,6 +15,8 @@ it('writes values in their units', () => {
   expect(formatValue(4e-9, 'seconds')).toBe('0.004 µs');
   expect(formatValue(0, 'seconds')).toBe('0 s');
   expect(formatValue(97.5, 'percent')).toBe('97.5 %');
+  expect(formatValue(97.46, 'percent')).toBe('97.5 %');
+  expect(formatValue(97.46, 'number')).toBe('97.46');
   expect(formatValue(NaN, 'watts')).toBe('NaN');
   expect(formatValue(undefined, 'watts')).toBe('–');
   expect(formatValue(0.5, 'number')).toBe('0.5');

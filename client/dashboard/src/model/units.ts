@@ -51,7 +51,9 @@ function scaleOf(unit: Unit, largest: number): [scale: number, name: string] {
 export function formatValue(value: number | undefined, unit: Unit): string {
   if (value === undefined || !Number.isFinite(value)) return formatNumber(value);
   const [scale, name] = scaleOf(unit, value);
-  return formatNumber(value / scale) + name;
+  // Nobody measures a machine to four digits.
+  const digits = unit === 'number' || unit === 'rate' ? value / scale : Number((value / scale).toPrecision(3));
+  return formatNumber(digits) + name;
 }
 
 // The labels of an axis, all in one scale: that of the largest.
