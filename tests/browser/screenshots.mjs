@@ -1,12 +1,12 @@
 // Pictures of every page, in light and dark, from a private daemon with real jobs, into docs/screenshots:
 //   DDP_BIN=$PWD/build/release/bin node tests/browser/screenshots.mjs [FOLDER]
-// Page.captureScreenshot writes WebP: a fifth of the bytes of PNG. FORMAT=png for tools that do not read it.
+// Page.captureScreenshot writes WebP: a fifth of the bytes of PNG. FORMATS=webp,png for tools that do not read it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { chart, Daemon, drawn, openBrowser, openPage, poll, ROOT } from './rig.mjs';
 
 const FOLDER = path.resolve(process.argv[2] ?? path.join(ROOT, 'docs/screenshots'));
-const FORMAT = process.env.FORMAT ?? 'webp';
+const FORMATS = (process.env.FORMATS ?? 'webp').split(',');
 const WIDE = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 const SLOW = 600_000;
@@ -16,7 +16,7 @@ const ended = (daemon, id) => poll(async () => /SUCCEEDED|FAILED|CANCELLED|PAUSE
 // Jobs as a small group has them: a pretraining and what came from it, a comparison of learning rates, one that failed, one
 // that is paused, one that runs, one that waits.
 async function makeJobs(daemon) {
-  const small = ['--data', 'wordnet:noun', '--limit', 2000, '--vocab-size', 4000, '--model-option', 'dim=64', '--model-option', 'layers=1', '--batch-size', 64];
+  const small = ['--data', 'wordnet:noun', '--limit', 4000, '--vocab-size', 4000, '--model-option', 'dim=64', '--model-option', 'layers=1', '--batch-size', 64];
   const base = await daemon.submit('--mode', 'pretrain', ...small, '--epochs', 4, '--nproc', 2, '--watch-every', 5, '--valid-every', 10, '--name', 'glosses-mlm', '--tag', 'wordnet');
   await ended(daemon, base);
   const rates = [];
@@ -26,7 +26,7 @@ async function makeJobs(daemon) {
   await Promise.all(rates.map((id) => ended(daemon, id)));
   const diverged = await daemon.trainable('--epochs', 5, '--batch-size', 64, '--optimizer', 'sgd', '--lr', '1e30', '--name', 'xor-too-fast', '--tag', 'sweep');
   await ended(daemon, diverged);
-  const tuned = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 1000, '--batch-size', 64, '--epochs', 3, '--nproc', 2, '--name', 'nouns-finetune', '--tag', 'wordnet');
+  const tuned = await daemon.submit('--mode', 'finetune', '--init-from', base, '--data', 'wordnet:noun', '--limit', 2000, '--batch-size', 64, '--epochs', 4, '--nproc', 2, '--name', 'nouns-finetune', '--tag', 'wordnet');
   await ended(daemon, tuned);
   const paused = await daemon.trainable('--epochs', 400, '--batch-size', 64, '--name', 'xor-long');
   await poll(async () => Number((await daemon.job(paused)).progress?.step ?? 0) > 100, 'it trains', SLOW);
@@ -48,8 +48,10 @@ async function take(context, daemon, name, place, prepare) {
   await settled(page);
   await page.evaluate(() => (document.activeElement?.blur(), document.fonts.ready));
   const session = await context.newCDPSession(page);
-  const { data } = await session.send('Page.captureScreenshot', FORMAT === 'webp' ? { format: 'webp', quality: 82 } : { format: FORMAT });
-  fs.writeFileSync(path.join(FOLDER, `${name}.${FORMAT}`), Buffer.from(data, 'base64'));
+  for (const format of FORMATS) {
+    const { data } = await session.send('Page.captureScreenshot', format === 'webp' ? { format, quality: 82 } : { format });
+    fs.writeFileSync(path.join(FOLDER, `${name}.${format}`), Buffer.from(data, 'base64'));
+  }
   await page.close();
 }
 
@@ -68,7 +70,7 @@ try {
     ['logs', `/jobs/${base}/logs`],
     ['checkpoints', `/jobs/${base}/checkpoints`, (page) => page.getByRole('button', { name: 'Verify all' }).click().then(() => page.getByText('✓ as saved').first().waitFor())],
     ['histograms', `/jobs/${base}/histograms`, (page) => page.locator('.heat canvas').first().waitFor()],
-    ['texts', `/jobs/${base}/texts`],
+    ['texts', `/jobs/${tuned}/texts`],
     ['compare', `/compare?ids=${rates.join(',')}`, loss],
     ['table', `/jobs/${base}`, (page) => page.getByRole('button', { name: 'as a table' }).first().click()],
     ['submit', `/submit?from=${tuned}`],

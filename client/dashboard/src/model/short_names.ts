@@ -5,5 +5,5 @@ export function shortNames(names: readonly string[]): string[] {
   while (names.every((name) => common < name.length && name[common] === names[0]![common])) ++common;
   // Whole words only.
   const words = /^.*[-_/. ]/.exec(names[0]!.slice(0, common))?.[0].length ?? 0;
-  return words < 4 ? [...names] : names.map((name) => `…${name.slice(words)}`);
+  return words < 6 ? [...names] : names.map((name) => `…${name.slice(words)}`);
 }
