@@ -118,6 +118,7 @@ test('the daemon is killed and comes back: stale, then neither gap nor duplicate
   await page.getByText('Stale since').waitFor();
   await daemon.run();
   await page.getByText('Live', { exact: true }).waitFor({ timeout: 20_000 });
+  await poll(async () => (await drawn(card)).at(-1)[0] > 120, 'enough points have come', 120_000);
   // The job is stopped, so that both sides hold still.
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();

@@ -93,7 +93,6 @@ describe('JobMetrics', () => {
     state.stored = 0;
     const source = job.source(['loss'], view);
     await vi.waitFor(() => expect(source.data.value.loading).toBe(false));
-    source.data.value.lines.clear();
     for (const n of [1, 2, 3, 4]) push(batch(n));
     push(batch(5, 2, 2, 3));
     await vi.waitFor(() => expect(source.data.value.lines.get('loss')?.x).toEqual([1, 2, 3]));

@@ -2,15 +2,21 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { XAxis } from '../gen/ddp/v1/metric_pb';
+import type { NamedLine } from '../model/bucket_rows';
 import { formatCount, formatDuration, formatNumber, formatTime } from '../model/format';
 import type { Line } from '../model/line';
+import { shortNames } from '../model/short_names';
+import { formatValue, type Unit } from '../model/units';
 import { notify } from '../ui/notices';
 import { errorText } from '../api/errors';
+import { ChartTable } from './chart_table';
 import { saveBlob, savePicture } from './download';
 import { Plot, type AxisMark, type ChartOptions, type PlotHost, type PlotLine, type Range } from './plot';
 
 export interface CardProps {
   title: string;
+  unit: Unit;
+  stacked: boolean;
   names: ReadonlyMap<string, string>; // of the lines, by key
   lines: readonly PlotLine[];
   version: number;
@@ -28,11 +34,14 @@ export interface CardProps {
 const HEIGHT = 208;
 
 export function ChartCard(props: CardProps) {
-  const { title, lines, options } = props;
+  const { title, lines, options, unit } = props;
   const frame = useRef<HTMLElement>(null);
   const [cursor, setCursor] = useState<number | undefined>(undefined);
   const [busy, setBusy] = useState(false);
-  const values = useMemo(() => lines.map((l) => valueAt(l.line, cursor)), [lines, props.version, cursor]);
+  const [asTable, setAsTable] = useState(false);
+  const values = useMemo(() => lines.map((l) => valueAt(l.line, cursor, unit)), [lines, props.version, cursor]);
+  const named = useMemo(() => lines.map((l) => ({ name: props.names.get(l.key) ?? l.key, line: l.line })), [lines]);
+  const short = useMemo(() => shortNames(named.map((l) => l.name)), [named]);
   const drawn = lines.some((l) => l.line.x.length > 0);
 
   const download = async () => {
@@ -50,42 +59,59 @@ export function ChartCard(props: CardProps) {
       <header>
         <h2>{title}</h2>
         <span class="grow" />
+        <button
+          class="plain small"
+          aria-pressed={asTable}
+          aria-label={`Show ${title} as a table`}
+          onClick={() => {
+            setCursor(undefined);
+            setAsTable(!asTable);
+          }}
+        >
+          Table
+        </button>
         <button class="plain small" disabled={busy || !drawn} aria-label={`Download ${title} as CSV`} onClick={() => void download()}>
           CSV
         </button>
         <button
           class="plain small"
-          disabled={!drawn}
+          disabled={!drawn || asTable}
           aria-label={`Download ${title} as PNG`}
           onClick={() => savePicture(`${props.file}.png`, title, frame.current!.querySelector<PlotHost>('.plot')!)}
         >
           PNG
         </button>
       </header>
-      <div class="readout">
+      <div class={lines.length > 2 ? 'readout many' : 'readout'}>
         <span class="muted where">{cursorText(lines, cursor, options.axis)}</span>
         {lines.map((line, i) => (
           <span key={line.key} class="value" title={props.names.get(line.key)}>
             <Swatch colour={line.colour} />
-            {lines.length > 1 && <span class="line-name muted">{props.names.get(line.key)}</span>}
+            {lines.length > 1 && <span class="line-name muted">{short[i]}</span>}
             <b>{values[i]!.text}</b>
             {lines.length <= 2 && <span class="muted">{values[i]!.band}</span>}
           </span>
         ))}
       </div>
       <div class="area">
-        <Plot
-          label={describe(title, lines)}
-          lines={lines}
-          version={props.version}
-          options={options}
-          range={props.range}
-          marks={props.marks}
-          sync={props.sync}
-          height={HEIGHT}
-          onZoom={props.onZoom}
-          onCursor={setCursor}
-        />
+        {asTable ? (
+          <ChartTable title={title} lines={named} version={props.version} axis={options.axis} unit={unit} />
+        ) : (
+          <Plot
+            label={describe(title, named, unit)}
+            lines={lines}
+            unit={unit}
+            stacked={props.stacked}
+            version={props.version}
+            options={options}
+            range={props.range}
+            marks={props.marks}
+            sync={props.sync}
+            height={HEIGHT}
+            onZoom={props.onZoom}
+            onCursor={setCursor}
+          />
+        )}
         {props.error !== '' ? (
           <Cover kind="error-text">{props.error}</Cover>
         ) : (
@@ -128,13 +154,13 @@ export function indexAt(line: Line, x: number | undefined): number {
   return low - 1;
 }
 
-function valueAt(line: Line, x: number | undefined): { text: string; band: string } {
+function valueAt(line: Line, x: number | undefined, unit: Unit): { text: string; band: string } {
   const i = indexAt(line, x);
   if (i < 0) return { text: '–', band: '' };
   const one = line.count[i] === 1;
   const bad = line.nonFinite[i]!;
-  const band = one || !Number.isFinite(line.min[i]) ? '' : ` [${formatNumber(line.min[i])} … ${formatNumber(line.max[i])}]`;
-  return { text: formatNumber(one ? line.last[i] : line.mean[i]), band: band + (bad > 0 && !one ? ` ${bad} not finite` : '') };
+  const band = one || !Number.isFinite(line.min[i]) ? '' : ` [${formatValue(line.min[i], unit)} … ${formatValue(line.max[i], unit)}]`;
+  return { text: formatValue(one ? line.last[i] : line.mean[i], unit), band: band + (bad > 0 && !one ? ` ${bad} not finite` : '') };
 }
 
 function cursorText(lines: readonly PlotLine[], x: number | undefined, axis: XAxis): string {
@@ -149,10 +175,11 @@ function cursorText(lines: readonly PlotLine[], x: number | undefined, axis: XAx
   return first === last ? `step ${formatCount(first)}` : `steps ${formatCount(first)}–${formatCount(last)}`;
 }
 
-function describe(title: string, lines: readonly PlotLine[]): string {
-  const parts = lines.map(({ line }) => {
+function describe(title: string, lines: readonly NamedLine[], unit: Unit): string {
+  const parts = lines.map(({ name, line }) => {
     const i = line.x.length - 1;
-    return i < 0 ? 'no points' : `newest value ${formatNumber(line.last[i])} at step ${line.lastStep[i]}`;
+    const newest = i < 0 ? 'no points' : `newest value ${formatValue(line.last[i], unit)} at step ${line.lastStep[i]}`;
+    return lines.length > 1 ? `${name} ${newest}` : newest;
   });
   return `${title}: ${parts.join('; ')}. Arrow keys move the cursor, plus and minus zoom, 0 shows everything.`;
 }

@@ -12,3 +12,9 @@ it('changes the stroke once all colours are used', () => {
   expect([colourOf(8), dashOf(8)]).toEqual(['--s0', [6, 3]]);
   expect(dashOf(3)).toBeUndefined();
 });
+it('gives eight ids eight colours, whatever their hashes', () => {
+  for (let set = 0; set < 50; ++set) {
+    const looks = [...stableLooks(Array.from({ length: 8 }, (_, i) => `job-${set}-${i}`)).values()];
+    expect([...looks].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  }
+});

@@ -15,14 +15,15 @@ function hash(text: string): number {
   return h >>> 0;
 }
 
-// A look for each id. An id keeps what its hash says unless an earlier one of the list has taken it.
+// A look for each id. An id keeps what its hash says unless an earlier one of the list has taken it: then the next colour that
+// is free, and only when none is, a colour once more with another stroke.
 export function stableLooks(ids: readonly string[]): Map<string, number> {
   const looks = new Map<string, number>();
-  const all = COLOURS * DASHES.length;
   const taken = new Set<number>();
   for (const id of ids) {
-    let look = hash(id) % COLOURS;
-    for (let i = 0; i < all && taken.has(look); ++i) look = (look + 1) % all;
+    const first = hash(id) % COLOURS;
+    const order = DASHES.flatMap((_, dash) => Array.from({ length: COLOURS }, (__, i) => dash * COLOURS + ((first + i) % COLOURS)));
+    const look = order.find((l) => !taken.has(l)) ?? first;
     taken.add(look);
     looks.set(id, look);
   }

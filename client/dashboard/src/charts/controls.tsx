@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { XAxis } from '../gen/ddp/v1/metric_pb';
 import { changeChartOptions } from './use_options';
 import type { ChartOptions, Range } from './plot';
@@ -15,6 +16,7 @@ export function ChartControls(props: {
   setRange: (range: Range | undefined) => void;
   filter: string;
   setFilter: (filter: string) => void;
+  children?: ComponentChildren;
 }) {
   const { options, range, setRange } = props;
   const toggle = (key: 'logX' | 'logY' | 'clip', text: string, title: string) => (
@@ -63,6 +65,7 @@ export function ChartControls(props: {
       {toggle('logY', 'Log y', 'Logarithmic y-axis')}
       {toggle('logX', 'Log x', 'Logarithmic x-axis')}
       {toggle('clip', 'Clip outliers', 'The y-axis spans the 5th to the 95th percentile')}
+      {props.children}
       {range && (
         <button class="small" onClick={() => setRange(undefined)}>
           Reset zoom

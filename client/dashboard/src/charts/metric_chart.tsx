@@ -1,18 +1,20 @@
 // The chart of some series of one job.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { JobMetrics, Source } from '../api/job_metrics';
+import type { JobMetrics } from '../api/job_metrics';
+import type { Source } from '../api/source';
 import { metricsCsv } from '../model/csv';
-import { isExact } from '../model/chart_groups';
+import { isExact, type ChartGroup } from '../model/chart_groups';
 import { emptyLine } from '../model/line';
+import { unitOf } from '../model/units';
 import { useApp } from '../ui/app';
 import { ChartCard, ChartPlace } from './chart_card';
 import { useNear } from './near';
 import type { AxisMark, ChartOptions, Range } from './plot';
-import { colourOf } from './colours';
+import { colourOf, dashOf } from './colours';
 
 export interface MetricChartProps {
   job: JobMetrics;
-  series: string[];
+  group: ChartGroup;
   options: ChartOptions;
   range: Range | undefined;
   marks: readonly AxisMark[];
@@ -27,11 +29,12 @@ function bucketsFor(element: HTMLElement | null): number {
 export function MetricChart(props: MetricChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const near = useNear(place);
-  return <div ref={place}>{near ? <Mounted {...props} place={place.current} /> : <ChartPlace title={props.series.join(', ')} />}</div>;
+  return <div ref={place}>{near ? <Mounted {...props} place={place.current} /> : <ChartPlace title={props.group.title} />}</div>;
 }
 
 function Mounted(props: MetricChartProps & { place: HTMLElement | null }) {
-  const { job, series, range } = props;
+  const { job, range } = props;
+  const { title, series, names } = props.group;
   const options = useMemo(() => (series.every(isExact) ? { ...props.options, smoothing: 0 } : props.options), [props.options, series.join()]);
   const { clients } = useApp();
   const key = series.join('\n');
@@ -52,15 +55,16 @@ function Mounted(props: MetricChartProps & { place: HTMLElement | null }) {
 
   const data = source?.data.value;
   const lines = useMemo(
-    () => series.map((name, i) => ({ key: name, colour: colourOf(i), line: data?.lines.get(name) ?? emptyLine() })),
+    () => series.map((name, i) => ({ key: name, colour: colourOf(i), dash: dashOf(i), line: data?.lines.get(name) ?? emptyLine() })),
     [key, data?.version],
   );
-  const title = series.join(', ');
   const csv = async () => metricsCsv((await clients.metrics.query({ jobId: job.jobId, series })).columns);
   return (
     <ChartCard
       title={title}
-      names={new Map(series.map((name) => [name, name]))}
+      unit={unitOf(series[0]!)}
+      stacked={props.group.stacked}
+      names={names}
       lines={lines}
       version={data?.version ?? 0}
       loading={data?.loading ?? true}
@@ -71,7 +75,7 @@ function Mounted(props: MetricChartProps & { place: HTMLElement | null }) {
       sync={job.jobId}
       onZoom={props.onZoom}
       csv={csv}
-      file={`${job.jobId}-${series.join('-')}`}
+      file={`${job.jobId}-${title}`}
     />
   );
 }

@@ -4,7 +4,8 @@ import uPlot from 'uplot';
 import { XAxis } from '../gen/ddp/v1/metric_pb';
 import { chartColumns, COLUMNS_PER_LINE, nonFiniteMarks, padded, yRange, type ChartColumns, type Mark } from '../model/chart_data';
 import { formatDuration, formatNumber } from '../model/format';
-import type { Line } from '../model/line';
+import { stacked, type Line } from '../model/line';
+import { formatTicks, fromZero, incrementsOf, type Unit } from '../model/units';
 import { cssColour, palette } from '../ui/theme';
 import { useStore } from '../ui/use_store';
 
@@ -31,6 +32,8 @@ export interface AxisMark {
 export interface PlotProps {
   label: string; // for screen readers
   lines: readonly PlotLine[];
+  unit: Unit;
+  stacked: boolean;
   version: number; // changes with the contents of the lines
   options: ChartOptions;
   range: Range | undefined; // undefined: everything
@@ -54,7 +57,7 @@ export function Plot(props: PlotProps) {
   latest.current = props;
   const { options, lines } = props;
   const colours = useStore(palette);
-  const shape = [options.axis, options.logX, options.logY, options.smoothing > 0, colours, ...lines.map((l) => l.key + l.colour)].join('\n');
+  const shape = [props.unit, options.axis, options.logX, options.logY, options.smoothing > 0, colours, ...lines.map((l) => l.key + l.colour)].join('\n');
 
   useEffect(() => {
     const element = host.current!;
@@ -72,14 +75,16 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const plot = host.current?.plot;
     if (!plot) return;
-    const data = lines.map((l) => l.line);
+    const own = lines.map((l) => l.line);
+    const data = (props.stacked && stacked(own)) || own;
     drawn.current = { columns: chartColumns(data, options), nonFinite: nonFiniteMarks(data) };
     plot.setData(drawn.current.columns as uPlot.AlignedData, false);
     const x = drawn.current.columns[0];
     const [from, to] = props.range ?? [x[0] ?? (options.logX ? 1 : 0), x.at(-1) ?? 1];
     const [low, high] = from === to ? [from - 0.5, to + 0.5] : [from, to];
     const y = yRange(drawn.current.columns, options.clip, low, high) ?? (options.logY ? [0.1, 1] : [0, 1]);
-    const [bottom, top] = padded(y as [number, number], options.logY);
+    const padding = padded(y as [number, number], options.logY);
+    const [bottom, top] = fromZero(props.unit) && !options.logY && y[0] >= 0 ? [0, padding[1]] : padding;
     plot.batch(() => {
       plot.setScale('x', { min: low, max: high });
       plot.setScale('y', { min: bottom, max: top });
@@ -133,7 +138,7 @@ function pressed(event: KeyboardEvent, plot: uPlot | undefined, props: PlotProps
 type Ref<T> = { current: T };
 
 function makeOptions(host: HTMLElement, latest: Ref<PlotProps>, drawn: Ref<{ columns: ChartColumns; nonFinite: Mark[] }>): uPlot.Options {
-  const { options, lines, sync, height } = latest.current;
+  const { options, lines, sync, height, unit, stacked: areas } = latest.current;
   const text = cssColour('--muted');
   const grid = { stroke: cssColour('--grid'), width: 1 };
   const ticks = { stroke: cssColour('--grid'), width: 1, size: 4 };
@@ -148,7 +153,11 @@ function makeOptions(host: HTMLElement, latest: Ref<PlotProps>, drawn: Ref<{ col
     series.push(none, none);
     series.push({ stroke: smooth ? withAlpha(stroke, 0.28) : stroke, width: smooth ? 1 : 1.5, dash: line.dash, points: { show: alone, size: 5, fill: stroke } });
     series.push({ stroke, width: 1.75, dash: line.dash, show: smooth, points: { show: false } });
-    bands.push({ series: [first + 1, first], fill: withAlpha(stroke, 0.16) });
+    // An area reaches down to the line before; the first one, to zero.
+    const top = first + (smooth ? 3 : 2);
+    if (!areas) bands.push({ series: [first + 1, first], fill: withAlpha(stroke, 0.16) });
+    else if (l > 0) bands.push({ series: [top, top - COLUMNS_PER_LINE], fill: withAlpha(stroke, 0.4) });
+    else series[top]!.fill = withAlpha(stroke, 0.4);
   });
   return {
     width: Math.max(50, host.clientWidth),
@@ -172,7 +181,15 @@ function makeOptions(host: HTMLElement, latest: Ref<PlotProps>, drawn: Ref<{ col
     },
     axes: [
       { stroke: text, grid, ticks, font, size: 28, values: options.axis === XAxis.RELATIVE_TIME ? (_, at) => at.map((v) => formatDuration(v)) : options.axis === XAxis.WALL_TIME ? undefined : (_, at) => at.map(tick) },
-      { stroke: text, grid, ticks, font, size: 56, values: (_, at) => at.map(tick) },
+      {
+        stroke: text,
+        grid,
+        ticks,
+        font,
+        size: unit === 'number' ? 56 : 68,
+        values: (_, at) => formatTicks(at, unit),
+        incrs: incrementsOf(unit),
+      },
     ],
     series,
     bands,

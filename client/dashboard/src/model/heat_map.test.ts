@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { expect, it } from 'vitest';
 import { HistogramSchema } from '../gen/ddp/v1/metric_pb';
-import { heatMap } from './heat_map';
+import { heatMap, quantileOf } from './heat_map';
 
 const h = (step: number, min: number, max: number, counts: number[]) => create(HistogramSchema, { step: BigInt(step), min, max, counts: counts.map(BigInt) });
 
@@ -16,4 +16,12 @@ it('gives equal values a range, and nothing for nothing', () => {
   expect([map.low, map.high]).toEqual([1, 3]);
   expect(map.share[0]! + map.share[1]!).toBe(1);
   expect(heatMap([h(1, NaN, NaN, [1])], 2)).toBeUndefined();
+});
+it('finds quantiles inside of bins', () => {
+  // 4 values evenly in 0..2, 12 in 2..4: the median is the 8th of 16, a third of the way through the second bin.
+  const histogram = h(1, 0, 4, [4, 12]);
+  expect([0, 0.25, 1].map((share) => quantileOf(histogram, share))).toEqual([0, 2, 4]);
+  expect(quantileOf(histogram, 0.5)).toBeCloseTo(2 + 2 / 3, 12);
+  expect(quantileOf(h(1, 3, 3, [5]), 0.5)).toBe(3);
+  expect(quantileOf(h(1, 0, 0, [0]), 0.5)).toBeUndefined();
 });

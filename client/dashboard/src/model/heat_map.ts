@@ -34,3 +34,18 @@ export function heatMap(histograms: readonly Histogram[], rows: number): HeatMap
   });
   return { steps: used.map((h) => Number(h.step)), low, high, rows, share };
 }
+
+// The value below which `share` of the finite values lie, taking those of a bin to lie evenly in it; undefined: there are none.
+export function quantileOf(histogram: Histogram, share: number): number | undefined {
+  const { counts, min, max } = histogram;
+  const total = counts.reduce((sum, count) => sum + Number(count), 0);
+  if (total === 0) return undefined;
+  const width = (max - min) / counts.length;
+  let left = share * total;
+  for (let bin = 0; bin < counts.length; ++bin) {
+    const count = Number(counts[bin]);
+    if (count > 0 && left <= count) return min + width * (bin + left / count);
+    left -= count;
+  }
+  return max;
+}

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { BucketColumnSchema, MetricColumnSchema, XAxis } from '../gen/ddp/v1/metric_pb';
-import { appendPoints, cutAfter, emptyLine, lineOfBuckets, xOf } from './line';
+import { appendPoints, cutAfter, emptyLine, lineOfBuckets, stacked, xOf } from './line';
 
 const steps = { axis: XAxis.STEP, stepsPerEpoch: 0, origin: 0 };
 function points(step: number[], value: number[]) {
@@ -45,5 +45,16 @@ describe('Line', () => {
     expect(cutAfter(line, 5)).toBe(true);
     expect(cutAfter(line, 0)).toBe(false);
     expect(line.x).toEqual([]);
+  });
+
+  it('lays parts on each other when they were measured together', () => {
+    const [a, b, c] = [emptyLine(), emptyLine(), emptyLine()];
+    appendPoints(a, points([1, 2], [1, 2]), steps);
+    appendPoints(b, points([1, 2], [10, 20]), steps);
+    appendPoints(c, points([1, 3], [1, 1]), steps);
+    expect(stacked([a, b])!.map((line) => line.mean)).toEqual([[1, 2], [11, 22]]);
+    expect(b.mean).toEqual([10, 20]); // the table still says what each part is
+    expect(stacked([a, c])).toBeUndefined();
+    expect(stacked([])).toBeUndefined();
   });
 });

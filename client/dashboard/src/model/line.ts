@@ -76,3 +76,15 @@ export function cutAfter(line: Line, step: number): boolean {
   for (const column of Object.values(line) as number[][]) column.length = keep;
   return keep > 0 && line.lastStep[keep - 1]! > step;
 }
+
+// Lines of parts as sums of the parts so far, so that the last is the whole. Parts that were not measured together cannot be
+// added: then undefined.
+export function stacked(lines: readonly Line[]): Line[] | undefined {
+  const [first] = lines;
+  if (!first || lines.some((line) => line.x.length !== first.x.length || line.x.some((x, i) => x !== first.x[i]))) return undefined;
+  const sum = first.x.map(() => 0);
+  return lines.map((line) => {
+    line.mean.forEach((value, i) => (sum[i]! += value));
+    return { ...line, min: [...sum], max: [...sum], mean: [...sum] };
+  });
+}

@@ -1,6 +1,8 @@
 // Any set of jobs, overlaid or grouped by a field of their specs. The ids are in the address, so that it can be shared.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ComparedMetrics, MOST_FOLLOWED } from '../api/compared_metrics';
 import { errorText } from '../api/errors';
+import type { Source } from '../api/source';
 import { ChartCard, ChartPlace, Swatch } from '../charts/chart_card';
 import { colourOf, dashOf, stableLooks } from '../charts/colours';
 import { ChartControls } from '../charts/controls';
@@ -9,13 +11,13 @@ import type { ChartOptions, PlotLine, Range } from '../charts/plot';
 import { loadChartOptions } from '../charts/use_options';
 import type { Job } from '../gen/ddp/v1/job_pb';
 import { PointType, type SeriesSummary } from '../gen/ddp/v1/metric_pb';
-import { chartGroups, isExact } from '../model/chart_groups';
+import { chartGroups, isCompared, isExact, systemGroups } from '../model/chart_groups';
 import { metricsCsv } from '../model/csv';
 import { formatNumber } from '../model/format';
 import { groupLine } from '../model/groups';
-import { hasEnded, jobKind, jobTitle } from '../model/job_view';
-import { lineOfBuckets, type Line } from '../model/line';
+import { hasEnded, jobKind, jobTitle, stepsPerEpoch } from '../model/job_view';
 import { SPEC_FIELDS, specValues } from '../model/spec_fields';
+import { unitOf } from '../model/units';
 import { useApp } from '../ui/app';
 import { go, href } from '../ui/router';
 import { StateBadge } from '../ui/state_badge';
@@ -23,8 +25,6 @@ import { useStore } from '../ui/use_store';
 import { useTitle } from '../ui/use_title';
 
 const BUCKETS = 300;
-// Jobs that run are asked again while they are looked at.
-const AGAIN_MS = 3000;
 const MOST = 200;
 
 // The jobs of one line: one, or those of a group.
@@ -36,7 +36,7 @@ interface Bundle {
 }
 
 export function ComparePage({ params }: { params: URLSearchParams }) {
-  const { jobs, clients } = useApp();
+  const { jobs, clients, live } = useApp();
   const { jobs: all, complete } = useStore(jobs.state);
   useTitle('Compare');
   const text = params.get('ids') ?? '';
@@ -48,10 +48,15 @@ export function ComparePage({ params }: { params: URLSearchParams }) {
   const options = useStore(loadChartOptions());
   const [range, setRange] = useState<Range | undefined>(undefined);
   const [filter, setFilter] = useState('');
+  const [system, setSystem] = useState(false);
   const [summaries, setSummaries] = useState<ReadonlyMap<string, readonly SeriesSummary[]>>(new Map());
   const [error, setError] = useState('');
-  const awake = found.some((job) => !hasEnded(job.state));
-  const round = useRounds(awake);
+  const awake = found.filter((job) => !hasEnded(job.state)).map((job) => job.id);
+  const metrics = useMemo(() => new ComparedMetrics(clients.metrics, live, ids === '' ? [] : ids.split(','), new Set(awake)), [clients, live, ids]);
+  useEffect(() => () => metrics.close(), [metrics]);
+  for (const job of found) metrics.jobs.get(job.id)!.stepsPerEpoch = stepsPerEpoch(job);
+  useEffect(() => awake.slice(0, MOST_FOLLOWED).forEach((id) => metrics.jobs.get(id)!.wake()), [metrics, awake.join()]);
+  useStore(metrics.version);
 
   useEffect(() => {
     if (ids === '') return;
@@ -66,12 +71,14 @@ export function ComparePage({ params }: { params: URLSearchParams }) {
       (e) => current && setError(errorText(e)),
     );
     return () => void (current = false);
-  }, [clients, ids, round]);
+  }, [clients, ids]);
 
   const specs = useMemo(() => new Map(found.map((job) => [job.id, specValues(job.spec)])), [ids]);
   const bundles = useMemo(() => makeBundles(found, specs, group), [ids, group, specs]);
-  const series = chartGroups([...new Set([...summaries.values()].flatMap((list) => list.map((s) => s.series)))]).flat();
-  const shown = series.filter((name) => name.toLowerCase().includes(filter.toLowerCase()));
+  const series = [...new Set([...[...summaries.values()].flatMap((list) => list.map((s) => s.series)), ...metrics.newSeries()])];
+  const wantedSeries = (name: string) => name.toLowerCase().includes(filter.toLowerCase());
+  const shown = chartGroups(series.filter((name) => isCompared(name) && wantedSeries(name))).flatMap((g) => g.series);
+  const machine = systemGroups(series.filter((name) => !isCompared(name) && wantedSeries(name))).flatMap((g) => g.series);
   // Fields in which the jobs differ are those worth grouping by.
   const differing = SPEC_FIELDS.map((f) => f.path).filter((path) => new Set(found.map((job) => specs.get(job.id)?.get(path))).size > 1);
   const change = (key: string, value: string) => {
@@ -112,26 +119,24 @@ export function ComparePage({ params }: { params: URLSearchParams }) {
       </div>
       {missing.length > 0 && <p class="error-text">These jobs do not exist: {missing.join(', ')}.</p>}
       {error !== '' && <p class="error-text">{error}</p>}
-      <ChartControls options={options} range={range} setRange={setRange} filter={filter} setFilter={setFilter} />
-      <Summary jobs={found} bundles={bundles} series={shown} summaries={summaries} differing={differing} specs={specs} grouped={group !== ''} remove={(id) => change('ids', wanted.filter((w) => w !== id).join(','))} />
+      {awake.length > MOST_FOLLOWED && (
+        <p class="muted">
+          {MOST_FOLLOWED} of the {awake.length} jobs that run are followed live; the others are as they were when this page was opened.
+        </p>
+      )}
+      <ChartControls options={options} range={range} setRange={setRange} filter={filter} setFilter={setFilter}>
+        <button class="chip" aria-pressed={system} title="Also what was measured of the machine" onClick={() => setSystem(!system)}>
+          System
+        </button>
+      </ChartControls>
+      <Summary jobs={found} bundles={bundles} series={shown} summaries={summaries} metrics={metrics} differing={differing} specs={specs} grouped={group !== ''} remove={(id) => change('ids', wanted.filter((w) => w !== id).join(','))} />
       <div class="charts">
-        {shown.map((name) => (
-          <CompareChart key={name} series={name} ids={ids} bundles={bundles} options={options} range={range} setRange={setRange} round={round} grouped={group !== ''} />
+        {[...shown, ...(system ? machine : [])].map((name) => (
+          <CompareChart key={name} series={name} metrics={metrics} bundles={bundles} options={options} range={range} setRange={setRange} grouped={group !== ''} />
         ))}
       </div>
     </>
   );
-}
-
-// A number that changes every few seconds while `running` and the tab is seen.
-function useRounds(running: boolean): number {
-  const [round, setRound] = useState(0);
-  useEffect(() => {
-    if (!running) return;
-    const timer = setInterval(() => document.hidden || setRound((n) => n + 1), AGAIN_MS);
-    return () => clearInterval(timer);
-  }, [running]);
-  return round;
 }
 
 function makeBundles(jobs: readonly Job[], specs: ReadonlyMap<string, ReadonlyMap<string, string>>, group: string): Bundle[] {
@@ -150,12 +155,11 @@ function makeBundles(jobs: readonly Job[], specs: ReadonlyMap<string, ReadonlyMa
 
 interface CompareChartProps {
   series: string;
-  ids: string;
+  metrics: ComparedMetrics;
   bundles: readonly Bundle[];
   options: ChartOptions;
   range: Range | undefined;
   setRange: (range: Range | undefined) => void;
-  round: number;
   grouped: boolean;
 }
 
@@ -165,58 +169,49 @@ function CompareChart(props: CompareChartProps) {
   return <div ref={place}>{near ? <MountedCompare {...props} /> : <ChartPlace title={props.series} />}</div>;
 }
 
-function MountedCompare({ series, ids, bundles, options: chosen, range, setRange, round, grouped }: CompareChartProps) {
+function MountedCompare({ series, metrics, bundles, options: chosen, range, setRange, grouped }: CompareChartProps) {
   const { clients } = useApp();
   const options = useMemo(() => (isExact(series) ? { ...chosen, smoothing: 0 } : chosen), [series, chosen]);
-  const [answer, setAnswer] = useState<{ lines: ReadonlyMap<string, Line>; version: number }>({ lines: new Map(), version: 0 });
-  const [loading, setLoading] = useState(true);
-  const [error, setError] = useState('');
-  const [from, to] = range ?? [undefined, undefined];
-
+  const [source, setSource] = useState<Source | undefined>(undefined);
+  const [, redraw] = useState(0);
+  const view = { axis: options.axis, buckets: BUCKETS, fromX: range?.[0], toX: range?.[1] };
   useEffect(() => {
-    let current = true;
-    const list = ids.split(',');
-    setLoading(true);
-    clients.metrics.queryJobs({ jobIds: list, query: { series: [series], maxBuckets: BUCKETS, xAxis: options.axis, fromX: from, toX: to } }).then(
-      ({ jobs }) => {
-        if (!current) return;
-        const lines = new Map(jobs.flatMap((job, i) => (job.buckets[0] ? [[list[i]!, lineOfBuckets(job.buckets[0])] as const] : [])));
-        setAnswer((before) => ({ lines, version: before.version + 1 }));
-        setError('');
-        setLoading(false);
-      },
-      (e) => {
-        if (!current) return;
-        setError(errorText(e));
-        setLoading(false);
-      },
-    );
-    return () => void (current = false);
-  }, [clients, ids, series, options.axis, from, to, round]);
+    const made = metrics.source(series, view);
+    const stop = made.data.subscribe(() => redraw((n) => n + 1));
+    setSource(made);
+    return () => {
+      stop();
+      made.close();
+    };
+  }, [metrics, series]);
+  useEffect(() => source?.setView(view), [source, view.axis, view.fromX, view.toX]);
 
+  const data = source?.data.value;
   const lines: PlotLine[] = useMemo(
     () =>
       bundles.flatMap((bundle) => {
-        const members = bundle.ids.flatMap((id) => answer.lines.get(id) ?? []);
+        const members = bundle.ids.flatMap((id) => data?.lines.get(id) ?? []);
         if (members.length === 0) return [];
         const line = grouped ? groupLine(members) : members[0]!;
         return [{ key: bundle.key, colour: colourOf(bundle.look), dash: dashOf(bundle.look), line }];
       }),
-    [bundles, answer, grouped],
+    [bundles, data?.version, grouped],
   );
   const csv = async () => {
-    const parts = await Promise.all(ids.split(',').map(async (id) => ({ id, answer: await clients.metrics.query({ jobId: id, series: [series] }) })));
+    const parts = await Promise.all([...metrics.jobs.keys()].map(async (id) => ({ id, answer: await clients.metrics.query({ jobId: id, series: [series] }) })));
     const rows = parts.flatMap(({ id, answer: a }) => metricsCsv(a.columns).trimEnd().split('\n').slice(1).map((row) => `${id},${row}`));
     return ['job,series,step,time,value', ...rows].join('\n') + '\n';
   };
   return (
     <ChartCard
       title={series}
+      unit={unitOf(series)}
+      stacked={false}
       names={new Map(bundles.map((b) => [b.key, b.name]))}
       lines={lines}
-      version={answer.version}
-      loading={loading}
-      error={error}
+      version={data?.version ?? 0}
+      loading={data?.loading ?? true}
+      error={data?.error ?? ''}
       options={options}
       range={range}
       marks={NO_MARKS}
@@ -229,6 +224,12 @@ function MountedCompare({ series, ids, bundles, options: chosen, range, setRange
 }
 const NO_MARKS = [] as const;
 
+// The end of a field's path, and more of it where a series is called the same.
+function headOf(path: string, series: readonly string[]): string {
+  const parts = path.split('.');
+  return series.includes(parts.at(-1)!) ? parts.slice(-2).join('.') : parts.at(-1)!;
+}
+
 type SummarySort = { series: string; descending: boolean } | undefined;
 
 function Summary(props: {
@@ -236,15 +237,16 @@ function Summary(props: {
   bundles: readonly Bundle[];
   series: readonly string[];
   summaries: ReadonlyMap<string, readonly SeriesSummary[]>;
+  metrics: ComparedMetrics;
   differing: readonly string[];
   specs: ReadonlyMap<string, ReadonlyMap<string, string>>;
   grouped: boolean;
   remove: (id: string) => void;
 }) {
-  const { jobs, bundles, series, summaries, differing, specs } = props;
+  const { jobs, bundles, series, summaries, metrics, differing, specs } = props;
   const [sort, setSort] = useState<SummarySort>(undefined);
   const lookOf = (id: string) => bundles.find((b) => b.ids.includes(id))?.look ?? 0;
-  const valueOf = (id: string, name: string) => summaries.get(id)?.find((s) => s.series === name)?.last;
+  const valueOf = (id: string, name: string) => metrics.newest(id, name) ?? summaries.get(id)?.find((s) => s.series === name)?.last;
   const rows = [...jobs];
   if (sort) {
     rows.sort((a, b) => {
@@ -263,7 +265,7 @@ function Summary(props: {
             <th>State</th>
             {fields.map((path) => (
               <th key={path} title={path}>
-                {path.split('.').at(-1)}
+                {headOf(path, series)}
               </th>
             ))}
             {series.map((name) => {

@@ -33,12 +33,16 @@ const TABS: [id: string, title: string][] = [
 export function JobPage({ id, tab, params }: { id: string; tab: string; params: URLSearchParams }) {
   const { clients, live } = useApp();
   const { job, events, error } = useJob(id);
-  const metrics = useMemo(() => new JobMetrics(clients.metrics, live, id), [clients, live, id]);
+  const metrics = useMemo(() => {
+    const made = new JobMetrics(clients.metrics, live, id);
+    if (tab === 'metrics' || tab === 'system') made.listEarly();
+    return made;
+  }, [clients, live, id]);
   useEffect(() => () => metrics.close(), [metrics]);
   metrics.stepsPerEpoch = stepsPerEpoch(job);
   const awake = job !== undefined && !hasEnded(job.state);
   useEffect(() => {
-    if (awake) metrics.followAgain();
+    if (awake) metrics.wake();
   }, [awake, metrics]);
   useTitle(job ? jobTitle(job) : id);
 

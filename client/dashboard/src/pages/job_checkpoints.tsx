@@ -1,27 +1,20 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { errorText } from '../api/errors';
 import { saveBlob } from '../charts/download';
-import { WeightsFormat, type Checkpoint, type CheckpointCondition } from '../gen/ddp/v1/checkpoint_pb';
+import { WeightsFormat, type CheckpointCondition } from '../gen/ddp/v1/checkpoint_pb';
 import type { Job } from '../gen/ddp/v1/job_pb';
 import { formatBytes, formatCount, formatNumber, formatTime, milliseconds } from '../model/format';
 import { useApp } from '../ui/app';
 import { notify } from '../ui/notices';
+import { useFresh } from '../ui/use_fresh';
 
 export function CheckpointsTab({ job }: { job: Job }) {
   const { clients } = useApp();
-  const [list, setList] = useState<readonly Checkpoint[] | undefined>(undefined);
   const [conditions, setConditions] = useState<ReadonlyMap<bigint, CheckpointCondition>>(new Map());
-  const [error, setError] = useState('');
   const [busy, setBusy] = useState('');
 
-  useEffect(() => {
-    let wanted = true;
-    clients.checkpoints.list({ jobId: job.id }).then(
-      (answer) => wanted && setList([...answer.checkpoints].reverse()),
-      (e) => wanted && setError(errorText(e)),
-    );
-    return () => void (wanted = false);
-  }, [clients, job.id, job.checkpointStep, job.state]);
+  const ask = async () => [...(await clients.checkpoints.list({ jobId: job.id })).checkpoints].reverse();
+  const { value: list, error } = useFresh(ask, `${job.checkpointStep} ${job.state}`);
 
   const verify = async () => {
     setBusy('Reading every byte…');
@@ -57,8 +50,7 @@ export function CheckpointsTab({ job }: { job: Job }) {
     setBusy('');
   };
 
-  if (error !== '') return <p class="empty error-text">{error}</p>;
-  if (list === undefined) return <p class="empty">Loading…</p>;
+  if (list === undefined) return error !== '' ? <p class="empty error-text">{error}</p> : <p class="empty">Loading…</p>;
   if (list.length === 0) return <p class="empty">No checkpoint yet.</p>;
   return (
     <>
@@ -69,6 +61,7 @@ export function CheckpointsTab({ job }: { job: Job }) {
         <span class="muted" role="status">
           {busy}
         </span>
+        {error !== '' && <span class="error-text">{error}</span>}
       </div>
       <div class="scroll">
         <table>

@@ -8,14 +8,12 @@ import type { AxisMark, Range } from '../charts/plot';
 import { loadChartOptions } from '../charts/use_options';
 import type { Job } from '../gen/ddp/v1/job_pb';
 import { PointType, XAxis } from '../gen/ddp/v1/metric_pb';
-import { chartGroups, isSystemSeries } from '../model/chart_groups';
+import { chartGroups, isSystemSeries, systemGroups } from '../model/chart_groups';
 import { milliseconds } from '../model/format';
 import { stepsPerEpoch } from '../model/job_view';
-import { useApp } from '../ui/app';
 import { useStore } from '../ui/use_store';
 
 export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMetrics; system: boolean }) {
-  const { clients } = useApp();
   const options = useStore(loadChartOptions());
   const fresh = useStore(metrics.newSeries);
   const [listed, setListed] = useState<readonly string[] | undefined>(undefined);
@@ -29,7 +27,7 @@ export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMet
     let wanted = true;
     const list = async () => {
       try {
-        const answer = await clients.metrics.listSeries({ jobId: job.id });
+        const answer = await metrics.list();
         if (!wanted) return;
         setListed(answer.series.filter((s) => s.type === PointType.UNSPECIFIED || s.type === PointType.SCALAR).map((s) => s.series));
         setError('');
@@ -45,14 +43,14 @@ export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMet
       wanted = false;
       clearTimeout(again);
     };
-  }, [clients, job.id]);
+  }, [metrics]);
   useEffect(() => {
     if (options.axis === XAxis.RELATIVE_TIME) metrics.origin().then(setOrigin, () => {});
   }, [options.axis, metrics]);
 
   const names = useMemo(() => [...new Set([...(listed ?? []), ...fresh])], [listed, fresh]);
   const groups = useMemo(
-    () => chartGroups(names.filter((name) => isSystemSeries(name) === system && name.toLowerCase().includes(filter.toLowerCase()))),
+    () => (system ? systemGroups : chartGroups)(names.filter((name) => isSystemSeries(name) === system && name.toLowerCase().includes(filter.toLowerCase()))),
     [names, system, filter],
   );
   // A job that has no series yet still has to be followed, or the first one would never be heard of.
@@ -73,8 +71,8 @@ export function MetricsTab({ job, metrics, system }: { job: Job; metrics: JobMet
         <p class="empty">{filter !== '' ? 'No metric has such a name.' : system ? 'This job has no measurements of its machine.' : 'No points yet.'}</p>
       )}
       <div class="charts">
-        {groups.map((series) => (
-          <MetricChart key={series.join('\n')} job={metrics} series={series} options={options} range={range} marks={marks} onZoom={setRange} />
+        {groups.map((group) => (
+          <MetricChart key={group.series.join('\n')} job={metrics} group={group} options={options} range={range} marks={marks} onZoom={setRange} />
         ))}
       </div>
     </>

@@ -1,5 +1,5 @@
 // One job with all its attempts and events, live by Watch. Watch ends with the job; the list of all jobs, which never ends,
-// tells when the job has been resumed since.
+// tells when the job has been resumed since, and shows the job before Watch has answered.
 import { useEffect, useState } from 'preact/hooks';
 import { Code } from '@connectrpc/connect';
 import type { Job, JobEvent } from '../gen/ddp/v1/job_pb';
@@ -43,5 +43,5 @@ export function useJob(id: string): WatchedJob {
       },
     });
   }, [live, id, open]);
-  return watched;
+  return { ...watched, job: watched.job ?? listed };
 }
