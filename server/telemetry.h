@@ -44,6 +44,7 @@ struct Telemetry {
   std::atomic<uint64_t> jobs_cancelled{0};
   std::atomic<uint64_t> jobs_paused{0};
   std::atomic<uint64_t> job_restarts{0};
+  TimeHistogram stream_lag;    // of the oldest point of a live message, from durable to handed to its stream
   TimeHistogram queue_wait;    // from QUEUED to STARTING
   TimeHistogram store_commit;  // of a group, with its fsync
 };

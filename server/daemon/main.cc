@@ -23,6 +23,7 @@
 #include "server/gateway/gateway.h"
 #include "server/jobs/spec_checker.h"
 #include "server/metrics/retention.h"
+#include "server/metrics/stream_pace.h"
 #include "server/scheduler/slots.h"
 #include "server/store/convert.h"
 
@@ -115,7 +116,9 @@ absl::Status Serve(const Flags& flags) {
   absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(flags.home + "/ddpd.db");
   if (!store.ok()) return store.status();
   const SlotInventory inventory = DetectSlots(flags.cpu_slots);
-  MetricHub hub((*store)->reader());
+  StreamPace pace;
+  MetricHub hub((*store)->reader(), MetricHub::kDefaultQueueLimit,
+                [&pace](size_t subscribers) { return pace.Interval(subscribers); });
   ProcessLauncher launcher(flags.runner_binary);
   WorkerSpecChecker checker(flags.worker_binary);
   JobManager::Options options{.home = flags.home,

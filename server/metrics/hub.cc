@@ -1,16 +1,36 @@
 #include "server/metrics/hub.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "common/clock.h"
 #include "server/metrics/subscription.h"
 #include "server/telemetry.h"
 
 namespace ddp {
 
+namespace {
+// So many are woken by whoever publishes, more of them by the hub's own thread, which lets others at the mutex
+// after each such number.
+constexpr size_t kWokenAtOnce = 32;
+}  // namespace
+
+MetricHub::MetricHub(Reader& reader, size_t queue_limit, Pace pace)
+    : reader_(reader), queue_limit_(queue_limit), pace_(std::move(pace)), thread_([this] { BeginRounds(); }) {}
+
+MetricHub::~MetricHub() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
 void MetricHub::Open(const std::string& job_id, uint64_t last_seq) {
   std::lock_guard lock(mutex_);
   auto channel = std::make_shared<Channel>();
-  channel->staged = channel->published = last_seq;
+  channel->staged = channel->published = channel->released = last_seq;
   channels_[job_id] = std::move(channel);
 }
 
@@ -18,8 +38,11 @@ void MetricHub::Close(const std::string& job_id) {
   std::lock_guard lock(mutex_);
   const auto found = channels_.find(job_id);
   if (found == channels_.end()) return;
-  found->second->closed = true;
-  for (MetricSubscription* subscription : found->second->live) subscription->wake_();
+  Channel& channel = *found->second;
+  channel.closed = true;
+  channel.released = channel.published;
+  channel.merged.clear();
+  for (MetricSubscription* subscription : channel.live) subscription->wake_();
   channels_.erase(found);
 }
 
@@ -47,11 +70,64 @@ void MetricHub::Publish(const std::string& job_id, const Batch& batch) {
   std::lock_guard lock(mutex_);
   const auto found = channels_.find(job_id);
   if (found == channels_.end()) return;
-  found->second->published = batch->seq();
+  Channel& channel = *found->second;
   for (const v1::MetricColumn& column : batch->columns()) {
     telemetry.points_ingested += static_cast<uint64_t>(column.step_size());
   }
-  for (MetricSubscription* subscription : found->second->live) subscription->Push(batch);
+  const absl::Duration now = Clock::System().Monotonic();
+  channel.published = batch->seq();
+  channel.newest.push_back({batch, now});
+  if (channel.newest.size() > queue_limit_) channel.newest.pop_front();
+  if (channel.live.size() <= kWokenAtOnce && channel.next_round <= now) {
+    Release(channel, now);
+    for (MetricSubscription* subscription : channel.live) subscription->wake_();
+  } else if (!channel.round_due) {
+    channel.round_due = true;
+    changed_.notify_all();
+  }
+}
+
+void MetricHub::Release(Channel& channel, absl::Duration now) {
+  channel.released = channel.published;
+  channel.merged.clear();
+  channel.next_round = channel.budget.Begin(now, pace_(channel.live.size()));
+}
+
+void MetricHub::WakeAll(Channel& channel, std::unique_lock<std::mutex>& lock) {
+  MetricSubscription* last = nullptr;
+  for (auto next = channel.live.begin(); next != channel.live.end(); next = channel.live.upper_bound(last)) {
+    for (size_t i = 0; i < kWokenAtOnce && next != channel.live.end(); ++i, ++next) {
+      last = *next;
+      last->wake_();
+    }
+    lock.unlock();
+    lock.lock();
+  }
+}
+
+void MetricHub::BeginRounds() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    const absl::Duration now = Clock::System().Monotonic();
+    absl::Duration earliest = absl::InfiniteDuration();
+    std::shared_ptr<Channel> due;
+    for (const auto& [id, channel] : channels_) {
+      if (!channel->round_due) continue;
+      if (channel->next_round < earliest) {
+        earliest = channel->next_round;
+        due = channel;
+      }
+    }
+    if (earliest <= now) {
+      due->round_due = false;
+      Release(*due, now);
+      WakeAll(*due, lock);
+    } else if (due == nullptr) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(earliest - now));
+    }
+  }
 }
 
 void MetricHub::Rewind(const std::string& job_id) {

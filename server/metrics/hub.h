@@ -2,22 +2,28 @@
 //
 // Subscribers get history from the store and then live batches, without gap or duplicate: a batch is published only
 // after its commit, and a subscriber joins the live side, under the hub's mutex, exactly when it has read everything
-// published so far. Nobody waits for a subscriber: its queue is bounded, and what falls out is announced as a lagged
-// range.
+// published so far. Nobody waits for a subscriber: what a job has published last is kept once for all of them, up to a
+// bound, and who is further behind is told the range that it missed. With many subscribers batches come in rounds
+// (stream_pace.h): what was published meanwhile is one message, made once for all who have read the same.
 #ifndef DDP_SERVER_METRICS_HUB_H_
 #define DDP_SERVER_METRICS_HUB_H_
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 #include "ddp/v1/metric.pb.h"
 #include "ddp/v1/worker.pb.h"
+#include "server/metrics/stream_pace.h"
 #include "server/store/reader.h"
 #include "server/store/write_batch.h"
 
@@ -29,11 +35,14 @@ class MetricSubscription;
 class MetricHub {
  public:
   using Batch = std::shared_ptr<const v1::StreamMetricsResponse>;
-  static constexpr size_t kDefaultQueueLimit = 256;
+  // StreamInterval for so many subscribers. From any thread, with the hub's mutex held.
+  using Pace = std::function<absl::Duration(size_t subscribers)>;
+  static absl::Duration EveryBatchAtOnce(size_t) { return absl::ZeroDuration(); }
+  static constexpr size_t kDefaultQueueLimit = 2048;
 
-  // A subscriber's queue holds at most queue_limit batches.
-  explicit MetricHub(Reader& reader, size_t queue_limit = kDefaultQueueLimit)
-      : reader_(reader), queue_limit_(queue_limit) {}
+  // A live subscriber may be queue_limit batches behind.
+  explicit MetricHub(Reader& reader, size_t queue_limit = kDefaultQueueLimit, Pace pace = EveryBatchAtOnce);
+  ~MetricHub();
 
   // The job may get batches from now on (it is not in an end state); last_seq is the newest in the store.
   void Open(const std::string& job_id, uint64_t last_seq);
@@ -56,17 +65,37 @@ class MetricHub {
 
  private:
   friend class MetricSubscription;
+  struct Published {
+    Batch batch;
+    absl::Duration at;  // Clock::Monotonic
+  };
   struct Channel {
     uint64_t staged = 0;
     uint64_t published = 0;
+    uint64_t released = 0;  // what subscribers may read up to: published when the last round began
     bool closed = false;
+    std::deque<Published> newest;  // up to `published`, at most queue_limit
+    // Messages for who has read up to a seq, that go up to `released` or as far as one message does.
+    std::map<uint64_t, Batch> merged;
     std::set<MetricSubscription*> live;
+    RoundBudget budget;
+    absl::Duration next_round;  // Clock::Monotonic
+    bool round_due = false;     // the thread will begin it
   };
+
+  void Release(Channel& channel, absl::Duration now);
+  // The thread: begins rounds that were put off, and those of many subscribers.
+  void BeginRounds();
+  void WakeAll(Channel& channel, std::unique_lock<std::mutex>& lock);
 
   Reader& reader_;
   const size_t queue_limit_;
+  const Pace pace_;
   std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::shared_ptr<Channel>> channels_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
 };
 
 }  // namespace ddp

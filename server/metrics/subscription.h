@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,9 @@ class MetricSubscription {
     ++telemetry.metric_subscribers;
   }
 
-  // With the hub's mutex held.
-  void Push(const MetricHub::Batch& batch);
   StreamStep NextLive(v1::StreamMetricsResponse& out);
+  // The next message of the live side, if there is one: batches after the cursor up to `released`.
+  MetricHub::Batch NextMessage(std::unique_lock<std::mutex>& lock);
 
   // Joins the live side when nothing is left to read up to there. The seq to read up to otherwise.
   absl::StatusOr<uint64_t> HistoryEnd();
@@ -51,11 +52,7 @@ class MetricSubscription {
   const std::function<void()> wake_;
   std::deque<MetricChunk> page_;
 
-  // Guarded by the hub's mutex.
-  bool live_ = false;
-  std::deque<MetricHub::Batch> queue_;
-  uint64_t lagged_from_ = 0;  // 0: nothing was skipped
-  uint64_t lagged_to_ = 0;
+  bool live_ = false;  // guarded by the hub's mutex
 };
 
 }  // namespace ddp
