@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "server/metrics/columns.h"
 #include "server/metrics/subscription.h"
 #include "server/telemetry.h"
 
@@ -51,16 +52,22 @@ MetricHub::Batch MetricHub::Stage(const std::string& job_id, int32_t attempt, in
   auto batch = std::make_shared<v1::StreamMetricsResponse>();
   batch->set_attempt(attempt);
   batch->set_attempt_start_step(start_step);
-  *batch->mutable_columns() = metrics.columns();
+  for (const v1::MetricColumn& column : metrics.columns()) {
+    if (IsColumn(column)) {
+      *batch->add_columns() = column;
+    } else {
+      telemetry.points_malformed += PointsOf(column);
+    }
+  }
   {
     std::lock_guard lock(mutex_);
     batch->set_seq(++channels_.at(job_id)->staged);
   }
-  if (metrics.histograms().empty() && metrics.texts().empty()) {
+  if (metrics.histograms().empty() && metrics.texts().empty() && metrics.columns_size() == batch->columns_size()) {
     writes.AddChunk(job_id, {batch->seq(), attempt, start_step, metrics.SerializeAsString()});
   } else {
     v1::MetricBatch points;
-    *points.mutable_columns() = metrics.columns();
+    *points.mutable_columns() = batch->columns();
     writes.AddChunk(job_id, {batch->seq(), attempt, start_step, points.SerializeAsString()});
   }
   return batch;
@@ -71,9 +78,7 @@ void MetricHub::Publish(const std::string& job_id, const Batch& batch) {
   const auto found = channels_.find(job_id);
   if (found == channels_.end()) return;
   Channel& channel = *found->second;
-  for (const v1::MetricColumn& column : batch->columns()) {
-    telemetry.points_ingested += static_cast<uint64_t>(column.step_size());
-  }
+  telemetry.points_ingested += PointsOf(batch->columns());
   const absl::Duration now = Clock::System().Monotonic();
   channel.published = batch->seq();
   channel.newest.push_back({batch, now});

@@ -49,8 +49,8 @@ class MetricHub {
   // No more batches: subscribers end once they have read everything.
   void Close(const std::string& job_id);
 
-  // Gives the batch the job's next number and adds its points to `writes`; histograms and texts are not streamed. The
-  // job is open. One caller at a time per job.
+  // Gives the batch the job's next number and adds its points to `writes`; histograms and texts are not streamed.
+  // Columns that are none (columns.h) are left out and counted. The job is open. One caller at a time per job.
   Batch Stage(const std::string& job_id, int32_t attempt, int64_t start_step, const v1::MetricBatch& metrics,
               WriteBatch& writes);
   // The staged batch has been committed. In the order of staging.

@@ -110,6 +110,7 @@ StreamStep MetricSubscription::NextLive(v1::StreamMetricsResponse& out) {
   const MetricHub::Batch message = NextMessage(lock);
   lock.unlock();
   telemetry.stream_lag.Observe(Clock::System().Monotonic() - published_at);
+  telemetry.batches_merged += message->seq() - cursor_ - 1;
   out = *message;
   cursor_ = message->seq();
   return StreamStep::kItem;
