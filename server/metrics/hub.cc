@@ -142,7 +142,7 @@ void MetricHub::Rewind(const std::string& job_id) {
 }
 
 std::unique_ptr<MetricSubscription> MetricHub::Subscribe(const std::string& job_id, uint64_t after_seq,
-                                                         std::function<void()> wake) {
+                                                         std::function<void()> wake, bool merging) {
   std::shared_ptr<Channel> channel;
   {
     std::lock_guard lock(mutex_);
@@ -150,7 +150,7 @@ std::unique_ptr<MetricSubscription> MetricHub::Subscribe(const std::string& job_
     if (found != channels_.end()) channel = found->second;
   }
   return std::unique_ptr<MetricSubscription>(
-      new MetricSubscription(*this, std::move(channel), job_id, after_seq, std::move(wake)));
+      new MetricSubscription(*this, std::move(channel), job_id, after_seq, std::move(wake), merging));
 }
 
 }  // namespace ddp

@@ -58,10 +58,10 @@ class MetricHub {
   // What was staged and not published is lost (its commit failed): numbering goes on after the newest published batch.
   void Rewind(const std::string& job_id);
 
-  // Batches after `after_seq`. `wake` is called, with the hub's mutex held, so it must only post, when Next() may have
-  // something after it answered kWait.
+  // Batches after `after_seq`; `merging`: what is there goes into one message. `wake` is called, with the hub's mutex
+  // held, so it must only post, when Next() may have something after it answered kWait.
   std::unique_ptr<MetricSubscription> Subscribe(const std::string& job_id, uint64_t after_seq,
-                                                std::function<void()> wake);
+                                                std::function<void()> wake, bool merging = true);
 
  private:
   friend class MetricSubscription;

@@ -153,6 +153,9 @@ TEST_F(HubTest, RoundsCarryAllThatCameSinceTheLast) {
   std::atomic<int> woken = 0;
   auto one = hub.Subscribe(kJob, 0, [&woken] { ++woken; });
   auto other = hub.Subscribe(kJob, 0, [] {});
+  auto apart = hub.Subscribe(
+      kJob, 0, [] {}, /*merging=*/false);
+  EXPECT_THAT(Drain(*apart, StreamStep::kWait), ElementsAre());
   EXPECT_THAT(Drain(*one, StreamStep::kWait), ElementsAre());
   EXPECT_THAT(Drain(*other, StreamStep::kWait), ElementsAre());
   ingest(1);
@@ -167,6 +170,11 @@ TEST_F(HubTest, RoundsCarryAllThatCameSinceTheLast) {
   hub.Close(kJob);
   EXPECT_EQ(woken, 2);
   v1::StreamMetricsResponse out;
+  for (uint64_t seq = 1; seq <= 6; ++seq) {
+    EXPECT_EQ(*apart->Next(out), StreamStep::kItem);
+    EXPECT_EQ(out.seq(), seq);
+    EXPECT_THAT(out.columns(0).value(), ElementsAre(static_cast<double>(seq)));
+  }
   EXPECT_EQ(*one->Next(out), StreamStep::kItem);
   EXPECT_EQ(out.seq(), 4u);  // 2 to 4: of one attempt
   EXPECT_EQ(out.attempt(), 1);

@@ -75,11 +75,12 @@ absl::StatusOr<StreamStep> MetricSubscription::NextFromPage(v1::StreamMetricsRes
 
 MetricHub::Batch MetricSubscription::NextMessage(std::unique_lock<std::mutex>& lock) {
   MetricHub::Channel& channel = *channel_;
+  const size_t first = cursor_ + 1 - channel.newest.front().batch->seq();
+  if (!merging_) return channel.newest[first].batch;
   if (const auto made = channel.merged.find(cursor_); made != channel.merged.end()) return made->second;
   std::vector<MetricHub::Batch> batches;
   size_t bytes = 0;
   const uint64_t released = channel.released;
-  const size_t first = cursor_ + 1 - channel.newest.front().batch->seq();
   for (size_t i = first; i < channel.newest.size() && bytes < kMessageBytes; ++i) {
     const MetricHub::Batch& batch = channel.newest[i].batch;
     if (batch->seq() > released || (!batches.empty() && !CanFollow(*batches.back(), *batch))) break;

@@ -28,12 +28,13 @@ class MetricSubscription {
  private:
   friend class MetricHub;
   MetricSubscription(MetricHub& hub, std::shared_ptr<MetricHub::Channel> channel, std::string job_id,
-                     uint64_t after_seq, std::function<void()> wake)
+                     uint64_t after_seq, std::function<void()> wake, bool merging)
       : hub_(hub),
         channel_(std::move(channel)),
         job_id_(std::move(job_id)),
         cursor_(after_seq),
-        wake_(std::move(wake)) {
+        wake_(std::move(wake)),
+        merging_(merging) {
     ++telemetry.metric_subscribers;
   }
 
@@ -50,6 +51,7 @@ class MetricSubscription {
   const std::string job_id_;
   uint64_t cursor_;  // newest seq handed out
   const std::function<void()> wake_;
+  const bool merging_;
   std::deque<MetricChunk> page_;
 
   bool live_ = false;  // guarded by the hub's mutex
