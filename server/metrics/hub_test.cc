@@ -12,6 +12,7 @@
 #include "server/metrics/subscription.h"
 #include "server/store/store_fixture.h"
 #include "server/store/testing.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 namespace {
@@ -123,6 +124,25 @@ TEST_F(HubTest, ALostCommitLeavesNoHole) {
   Ingest();
   Settle();
   EXPECT_THAT(Drain(*hub_.Subscribe(kJob, 0, [] {}), StreamStep::kWait), ElementsAre(1, 2));
+}
+
+TEST_F(HubTest, WhatIsNoColumnIsLeftOutAndCounted) {
+  v1::MetricBatch metrics = OneSeries("loss", {{1, 0.5}});
+  *metrics.add_columns() = OneSeries("short", {{1, 1.0}, {2, 2.0}}).columns(0);
+  metrics.mutable_columns(1)->mutable_value()->RemoveLast();
+  *metrics.add_columns() = OneSeries("", {{1, 1.0}}).columns(0);
+  *metrics.add_columns() = OneSeries(std::string(201, 's'), {{1, 1.0}}).columns(0);
+  const uint64_t malformed = telemetry.points_malformed;
+  WriteBatch writes;
+  const MetricHub::Batch batch = hub_.Stage(kJob, 1, 0, metrics, writes);
+  ASSERT_TRUE(store_->CommitAndWait(std::move(writes)).ok());
+  hub_.Publish(kJob, batch);
+  EXPECT_EQ(telemetry.points_malformed - malformed, 4u);
+  ASSERT_EQ(batch->columns_size(), 1);
+  v1::StreamMetricsResponse stored;
+  EXPECT_EQ(*hub_.Subscribe(kJob, 0, [] {})->Next(stored), StreamStep::kItem);
+  ASSERT_EQ(stored.columns_size(), 1);
+  EXPECT_EQ(stored.columns(0).series(), "loss");
 }
 
 TEST_F(HubTest, ADestroyedSubscriptionIsNotWoken) {
