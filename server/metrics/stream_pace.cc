@@ -11,11 +11,11 @@ namespace ddp {
 
 namespace {
 
-// CPU time of one message, from the round that wakes its stream to the socket (bench/metrics_subscribers prints it:
-// 12).
-constexpr absl::Duration kMessageCost = absl::Microseconds(15);
+// CPU time of one message, from the round that wakes its stream to the socket (bench/metrics_subscribers prints it).
+constexpr absl::Duration kMessageCost = absl::Microseconds(25);
 constexpr double kShareOfMachine = 0.01;
 constexpr double kShareOfIdle = 0.5;
+constexpr double kIdleOfTraining = 0.25;
 // What is shorter is not worth a timer, and would keep a point from the first few subscribers.
 constexpr absl::Duration kNotWorthWaiting = absl::Milliseconds(8);
 // Ticks are 10 ms long: over less time they say little.
@@ -29,7 +29,7 @@ CpuTicks ReadCpuTicks() {
 }  // namespace
 
 absl::Duration StreamInterval(size_t subscribers, double cores, double idle) {
-  const double budget = kShareOfMachine * cores + kShareOfIdle * idle;
+  const double budget = kShareOfMachine * cores + kShareOfIdle * std::max(0.0, idle - kIdleOfTraining * cores);
   const absl::Duration interval = kMessageCost * (static_cast<double>(subscribers) / budget);
   return interval < kNotWorthWaiting ? absl::ZeroDuration() : interval;
 }

@@ -15,14 +15,15 @@ namespace ddp {
 
 // The time from one round of messages to the next for so many subscribers on a machine with so many cores, of which
 // `idle` did nothing of late. All of a job's streams together live on a hundredth of the machine and half of what is
-// idle, so that training beside them keeps its cores; zero for a few subscribers, who get each batch at once.
+// idle beyond a quarter of it (ranks that wait for each other leave that much, and need it back at once), so that
+// training beside them keeps its cores; zero for a few subscribers, who get each batch at once.
 absl::Duration StreamInterval(size_t subscribers, double cores, double idle);
 
 // When rounds may begin. Who has had none for a while has saved up for some: an epoch's points reach everybody at once,
 // however many they are; a constant flow is held to its interval in the long run.
 class RoundBudget {
  public:
-  static constexpr absl::Duration kSaved = absl::Seconds(20);
+  static constexpr absl::Duration kSaved = absl::Seconds(60);
   static constexpr absl::Duration kBetweenSaved = absl::Seconds(1);
   // A round begins, after which StreamInterval says `interval`. The time from which on the next one may begin.
   absl::Duration Begin(absl::Duration now, absl::Duration interval);

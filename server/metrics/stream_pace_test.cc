@@ -8,32 +8,33 @@ namespace {
 constexpr absl::Duration kZero = absl::ZeroDuration();
 
 TEST(StreamInterval, GrowsWithTheSubscribersAndShrinksWithTheMachine) {
-  // 15 us a message, of 1 % of the cores and half of the idle ones: 10,000 messages take 0.15 s.
-  EXPECT_EQ(StreamInterval(10000, 2, 0), absl::Milliseconds(7500));   // 0.15 / 0.02
-  EXPECT_EQ(StreamInterval(1000, 2, 0), absl::Milliseconds(750));     // 0.015 / 0.02
-  EXPECT_EQ(StreamInterval(10000, 100, 0), absl::Milliseconds(150));  // 0.15 / 1
-  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 2)), 0.15 / 1.02, 1e-9);
-  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 0.5)), 0.15 / 0.27, 1e-9);
+  // 25 us a message, of 1 % of the cores and half of what is idle beyond a quarter of them: 10,000 take 0.25 s.
+  EXPECT_EQ(StreamInterval(10000, 2, 0), absl::Milliseconds(12500));  // 0.25 / 0.02
+  EXPECT_EQ(StreamInterval(1000, 2, 0), absl::Milliseconds(1250));    // 0.025 / 0.02
+  EXPECT_EQ(StreamInterval(10000, 100, 0), absl::Milliseconds(250));  // 0.25 / 1
+  EXPECT_EQ(StreamInterval(10000, 2, 0.5), absl::Milliseconds(12500));
+  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 2)), 0.25 / 0.77, 1e-9);
+  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 1)), 0.25 / 0.27, 1e-9);
 }
 
 TEST(StreamInterval, IsNothingForAFew) {
-  for (const size_t few : {0, 1, 2, 10}) EXPECT_EQ(StreamInterval(few, 2, 0), kZero) << few;
-  EXPECT_EQ(StreamInterval(11, 2, 0), absl::Microseconds(8250));  // 11 * 15 us / 0.02
-  EXPECT_EQ(StreamInterval(500, 2, 2), kZero);                    // 7.5 ms / 1.02
+  for (const size_t few : {0, 1, 2, 6}) EXPECT_EQ(StreamInterval(few, 2, 0), kZero) << few;
+  EXPECT_EQ(StreamInterval(7, 2, 0), absl::Microseconds(8750));  // 7 * 25 us / 0.02
+  EXPECT_EQ(StreamInterval(200, 2, 2), kZero);                   // 5 ms / 0.77
 }
 
 TEST(RoundBudget, SavesUpForSomeRounds) {
   RoundBudget budget;
-  const absl::Duration interval = absl::Seconds(8);
-  // 20 s are saved, each round takes 8 of them and a second passes: 20 - 8 = 12, 13 - 8 = 5, 6 - 8 = -2.
+  const absl::Duration interval = absl::Seconds(24);
+  // 60 s are saved, each round takes 24 of them and a second passes: 60 - 24 = 36, 37 - 24 = 13, 14 - 24 = -10.
   EXPECT_EQ(budget.Begin(absl::Seconds(100), interval), absl::Seconds(101));
   EXPECT_EQ(budget.Begin(absl::Seconds(101), interval), absl::Seconds(102));
-  EXPECT_EQ(budget.Begin(absl::Seconds(102), interval), absl::Seconds(104));
-  EXPECT_EQ(budget.Begin(absl::Seconds(104), interval), absl::Seconds(112));
-  EXPECT_EQ(budget.Begin(absl::Seconds(112), interval), absl::Seconds(120));
-  // After 8 more seconds without a round 8 are saved; never more than 20.
-  EXPECT_EQ(budget.Begin(absl::Seconds(128), interval), absl::Seconds(129));
-  EXPECT_EQ(budget.Begin(absl::Seconds(1000), absl::Seconds(30)), absl::Seconds(1010));
+  EXPECT_EQ(budget.Begin(absl::Seconds(102), interval), absl::Seconds(112));
+  EXPECT_EQ(budget.Begin(absl::Seconds(112), interval), absl::Seconds(136));
+  EXPECT_EQ(budget.Begin(absl::Seconds(136), interval), absl::Seconds(160));
+  // After 24 more seconds without a round 24 are saved; never more than 60.
+  EXPECT_EQ(budget.Begin(absl::Seconds(184), interval), absl::Seconds(185));
+  EXPECT_EQ(budget.Begin(absl::Seconds(1000), absl::Seconds(90)), absl::Seconds(1030));
 }
 
 TEST(RoundBudget, DoesNotHoldBackWhoCostsNothing) {
