@@ -6,6 +6,7 @@
 // The subscribers alone, of a job of any ddpd (delays are told only of the server above, whose points have this clock):
 //   bench_metrics_live --subscribe ADDRESS TOKEN JOB CONNECTIONS SUBSCRIBERS
 #include <grpcpp/grpcpp.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,6 +28,7 @@
 #include "ddp/v1/metric.grpc.pb.h"
 #include "server/api/server.h"
 #include "server/manager/testing.h"
+#include "server/metrics/stream_pace.h"
 
 namespace ddp {
 namespace {
@@ -93,6 +95,13 @@ double Milliseconds(std::vector<double>& sorted, double share) {
   return 1e3 * sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
+// Of all threads of this process.
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 int RunSubscribers(const std::string& address, const std::string& token, const std::string& job, int connections,
                    int subscribers) {
   std::vector<std::unique_ptr<v1::MetricService::Stub>> stubs;
@@ -113,14 +122,15 @@ int RunSubscribers(const std::string& address, const std::string& token, const s
   }
   std::printf("joined\n");
   std::fflush(stdout);
+  const double cpu = CpuSeconds();
   std::unique_lock lock(seen.mutex);
   seen.changed.wait(lock, [&] { return seen.ended == subscribers; });
   std::sort(seen.delays.begin(), seen.delays.end());
   std::vector<double> slowest;
   for (const auto& [seq, delay] : seen.slowest) slowest.push_back(delay);
   std::sort(slowest.begin(), slowest.end());
-  std::printf("%zu messages, %llu batches skipped for slow ones\n", seen.delays.size(),
-              static_cast<unsigned long long>(seen.skipped));
+  std::printf("messages %zu\nclients_cpu_seconds %.3f\n", seen.delays.size(), CpuSeconds() - cpu);
+  std::printf("batches_skipped %llu\n", static_cast<unsigned long long>(seen.skipped));
   std::printf("p50_ms %.2f\np99_ms %.2f\nmax_ms %.2f\n", Milliseconds(seen.delays, 0.5),
               Milliseconds(seen.delays, 0.99), Milliseconds(seen.delays, 1));
   std::printf("broadcast_p50_ms %.2f\nbroadcast_max_ms %.2f\n", Milliseconds(slowest, 0.5), Milliseconds(slowest, 1));
@@ -149,7 +159,8 @@ v1::RunnerEvent Points(uint64_t seq, int points) {
 
 int RunServer(const char* self, int connections, int subscribers, int events, int points, int between) {
   InitLogging(LogLevel::kError);
-  Rig rig(1);
+  StreamPace pace;
+  Rig rig(1, [&pace](size_t subscribers) { return pace.Interval(subscribers); });
   Executor executor(16);
   ApiContext api{*rig.manager, *rig.hub, rig.store->reader(), executor, kToken, rig.home, ""};
   auto server = std::move(ApiServer::Start(api, {}, "127.0.0.1:0")).value();
@@ -167,6 +178,7 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
       "r");
   char line[256];
   if (client == nullptr || std::fgets(line, sizeof(line), client) == nullptr) return 1;
+  const double cpu = CpuSeconds();
   auto due = std::chrono::steady_clock::now();
   for (int i = 0; i < events; ++i) {
     std::this_thread::sleep_until(due += std::chrono::milliseconds(between));
@@ -174,6 +186,7 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
   }
   std::this_thread::sleep_until(due + std::chrono::milliseconds(between));
   const int busy = ResidentMegabytes();
+  std::printf("server_cpu_seconds %.3f\n", CpuSeconds() - cpu);
   send(Rig::Ended(static_cast<uint64_t>(events) + 3, v1::ATTEMPT_OUTCOME_SUCCEEDED, 1, 1));
   rig.End(job);
   while (std::fgets(line, sizeof(line), client) != nullptr) std::fputs(line, stdout);

@@ -35,17 +35,24 @@ class TimeHistogram {
 };
 
 struct Telemetry {
-  std::atomic<uint64_t> points_ingested{0};    // durable
-  std::atomic<uint64_t> batches_skipped{0};    // for subscribers that did not read; they were told
-  std::atomic<int64_t> metric_subscribers{0};  // now
-  std::atomic<uint64_t> store_errors{0};       // refused or failed batches of changes
-  std::atomic<uint64_t> jobs_succeeded{0};     // jobs that came into the state, since the start
+  std::atomic<uint64_t> points_ingested{0};      // durable
+  std::atomic<uint64_t> points_malformed{0};     // of a training's column that is no column; dropped
+  std::atomic<uint64_t> points_not_live{0};      // of an attempt that is not the live one; dropped
+  std::atomic<uint64_t> points_not_imported{0};  // of a message of an import that was refused
+  std::atomic<int64_t> changes_waiting{0};       // given to the store and not committed yet
+  std::atomic<uint64_t> batches_merged{0};       // into the live message of another one
+  std::atomic<uint64_t> batches_skipped{0};      // for subscribers that did not read; they were told
+  std::atomic<int64_t> metric_subscribers{0};    // now
+  std::atomic<uint64_t> store_errors{0};         // refused or failed batches of changes
+  std::atomic<uint64_t> jobs_succeeded{0};       // jobs that came into the state, since the start
   std::atomic<uint64_t> jobs_failed{0};
   std::atomic<uint64_t> jobs_cancelled{0};
   std::atomic<uint64_t> jobs_paused{0};
   std::atomic<uint64_t> job_restarts{0};
-  TimeHistogram queue_wait;    // from QUEUED to STARTING
-  TimeHistogram store_commit;  // of a group, with its fsync
+  std::atomic<uint64_t> checkpoints{0};  // that a training has saved
+  TimeHistogram stream_lag;              // of the oldest point of a live message, from durable to handed to its stream
+  TimeHistogram queue_wait;              // from QUEUED to STARTING
+  TimeHistogram store_commit;            // of a group, with its fsync
 };
 
 inline Telemetry telemetry;

@@ -1,52 +1,18 @@
-// Real gRPC over loopback, in front of a manager whose launcher starts nothing.
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "ddp/v1/job.grpc.pb.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "ddp/v1/rpc_status.pb.h"
-#include "ddp/v1/runner.grpc.pb.h"
 #include "ddp/v1/system.grpc.pb.h"
-#include "server/api/server.h"
-#include "server/manager/testing.h"
+#include "server/api/api_fixture.h"
 
 namespace ddp {
 namespace {
 
 using ::testing::HasSubstr;
-
-class ApiTest : public ::testing::Test {
- protected:
-  ApiTest()
-      : executor_(4),
-        api_{*rig_.manager, *rig_.hub, rig_.store->reader(), executor_, "right", rig_.home, ""},
-        server_(std::move(ApiServer::Start(api_, {}, "127.0.0.1:0")).value()),
-        channel_(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials())),
-        jobs_(v1::JobService::NewStub(channel_)) {}
-
-  static std::unique_ptr<grpc::ClientContext> Context(const std::string& token = "right") {
-    auto context = std::make_unique<grpc::ClientContext>();
-    context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-    if (!token.empty()) context->AddMetadata("authorization", "Bearer " + token);
-    return context;
-  }
-  std::string Submit() {
-    v1::SubmitJobResponse response;
-    EXPECT_TRUE(jobs_->Submit(Context().get(), Rig::Request(), &response).ok());
-    return response.job().id();
-  }
-
-  Rig rig_;
-  Executor executor_;
-  ApiContext api_;
-  std::unique_ptr<ApiServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::JobService::Stub> jobs_;
-};
 
 TEST_F(ApiTest, Token) {
   v1::ListJobsResponse response;
@@ -103,15 +69,9 @@ TEST_F(ApiTest, LongRefusalsArriveCut) {
 
 TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   const std::string id = Submit();
-  const auto runner_stub = v1::RunnerService::NewStub(channel_);
-  grpc::ClientContext runner_context;
-  const auto runner = runner_stub->Attach(&runner_context);
-  v1::RunnerMessage message;
-  *message.mutable_hello() = rig_.Hello(id);
-  ASSERT_TRUE(runner->Write(message));
-  v1::CoordinatorMessage reply;
-  ASSERT_TRUE(runner->Read(&reply));
-  EXPECT_EQ(reply.hello().acked_seq(), 0u);
+  Runner runner(channel_, rig_.Hello(id));
+  ASSERT_TRUE(runner.attached());
+  EXPECT_EQ(runner.acked_at_attach(), 0u);
 
   const auto metric_stub = v1::MetricService::NewStub(channel_);
   std::vector<v1::StreamMetricsResponse> live;
@@ -125,17 +85,10 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
     metric_status = stream->Finish();
   });
   constexpr uint64_t kBatches = 500;
-  const auto send = [&](const v1::RunnerEvent& event) {
-    v1::RunnerMessage m;
-    *m.mutable_event() = event;
-    return runner->Write(m);
-  };
-  ASSERT_TRUE(send(Rig::FirstStep(1)));
-  for (uint64_t i = 0; i < kBatches; ++i) ASSERT_TRUE(send(Rig::Loss(i + 2, static_cast<int64_t>(i) + 1)));
-  ASSERT_TRUE(send(Rig::Ended(kBatches + 2, v1::ATTEMPT_OUTCOME_SUCCEEDED, kBatches, kBatches)));
-  uint64_t acked = 0;
-  while (acked < kBatches + 2 && runner->Read(&reply)) acked = std::max(acked, reply.ack().seq());
-  EXPECT_EQ(acked, kBatches + 2);
+  ASSERT_TRUE(runner.Send(Rig::FirstStep(1)));
+  for (uint64_t i = 0; i < kBatches; ++i) ASSERT_TRUE(runner.Send(Rig::Loss(i + 2, static_cast<int64_t>(i) + 1)));
+  ASSERT_TRUE(runner.Send(Rig::Ended(kBatches + 2, v1::ATTEMPT_OUTCOME_SUCCEEDED, kBatches, kBatches)));
+  EXPECT_TRUE(runner.WaitAcked(kBatches + 2));
   rig_.End(id);
 
   const auto context = Context();
@@ -150,11 +103,12 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   EXPECT_EQ(last.state(), v1::JOB_STATE_SUCCEEDED);
   subscriber.join();
   EXPECT_TRUE(metric_status.ok()) << metric_status.error_message();
-  // No gap and no duplicate: each batch follows the one before, or a range that is announced as skipped does.
+  // No gap and no duplicate: each of the batches, whose step is their number, follows the one before.
   uint64_t last_seq = 0;
   for (const v1::StreamMetricsResponse& batch : live) {
-    EXPECT_EQ(batch.lagged_from() > 0 ? batch.lagged_from() : batch.seq(), last_seq + 1);
-    last_seq = batch.seq();
+    EXPECT_EQ(batch.lagged_from(), 0u);
+    for (const int64_t step : batch.columns(0).step()) EXPECT_EQ(step, static_cast<int64_t>(++last_seq));
+    EXPECT_EQ(batch.seq(), last_seq);
   }
   EXPECT_EQ(last_seq, kBatches);
   // Who comes later gets all of it.
@@ -166,25 +120,16 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   for (v1::StreamMetricsResponse batch; history->Read(&batch);) EXPECT_EQ(batch.seq(), ++count);
   EXPECT_TRUE(history->Finish().ok());
   EXPECT_EQ(count, kBatches);
-  runner_context.TryCancel();
-  runner->Finish();
 }
 
 TEST_F(ApiTest, HistogramsOverTheWire) {
   const std::string id = Submit();
-  const auto runner_stub = v1::RunnerService::NewStub(channel_);
-  grpc::ClientContext runner_context;
-  const auto runner = runner_stub->Attach(&runner_context);
-  v1::RunnerMessage message;
-  *message.mutable_hello() = rig_.Hello(id);
-  ASSERT_TRUE(runner->Write(message));
+  Runner runner(channel_, rig_.Hello(id));
+  ASSERT_TRUE(runner.attached());
   for (uint64_t seq = 1; seq <= 5; ++seq) {
-    *message.mutable_event() = Rig::Histogram(seq, static_cast<int64_t>(10 * seq), -0.5);
-    ASSERT_TRUE(runner->Write(message));
+    ASSERT_TRUE(runner.Send(Rig::Histogram(seq, static_cast<int64_t>(10 * seq), -0.5)));
   }
-  v1::CoordinatorMessage reply;
-  while (reply.ack().seq() < 5 && runner->Read(&reply)) {
-  }
+  ASSERT_TRUE(runner.WaitAcked(5));
   const auto stub = v1::MetricService::NewStub(channel_);
   v1::QueryHistogramsRequest request;
   request.set_job_id(id.substr(0, 8));  // a prefix will do
@@ -205,8 +150,6 @@ TEST_F(ApiTest, HistogramsOverTheWire) {
   EXPECT_EQ(stub->Histograms(Context().get(), request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   request.set_job_id("0zzz");
   EXPECT_EQ(stub->Histograms(Context().get(), request, &response).error_code(), grpc::StatusCode::NOT_FOUND);
-  runner_context.TryCancel();
-  runner->Finish();
 }
 
 TEST_F(ApiTest, ImportedMetrics) {
@@ -289,16 +232,11 @@ TEST_F(ApiTest, AWatcherThatLeavesIsForgotten) {
 
 TEST_F(ApiTest, RunnersWithoutTheSecretAreRefused) {
   const std::string id = Submit();
-  const auto stub = v1::RunnerService::NewStub(channel_);
-  grpc::ClientContext context;
-  const auto runner = stub->Attach(&context);
-  v1::RunnerMessage message;
-  *message.mutable_hello() = rig_.Hello(id);
-  message.mutable_hello()->set_secret("guess");
-  runner->Write(message);
-  v1::CoordinatorMessage reply;
-  EXPECT_FALSE(runner->Read(&reply));
-  EXPECT_EQ(runner->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  v1::RunnerHello hello = rig_.Hello(id);
+  hello.set_secret("guess");
+  Runner runner(channel_, hello);
+  EXPECT_FALSE(runner.attached());
+  EXPECT_EQ(runner.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(ApiTest, Info) {

@@ -25,8 +25,9 @@ absl::StatusOr<LiveFollower::Source> LiveFollower::Open(ApiContext& api, const v
     }
     case v1::Topic::kMetrics: {
       DDP_ASSIGN_OR_RETURN(const v1::Job job, api.manager.Get(topic.metrics().job_id()));
+      // A page asks for curves as well, whose seq may lie between two batches of a merged message.
       std::shared_ptr<MetricSubscription> metrics =
-          api.hub.Subscribe(job.id(), topic.metrics().after_seq(), std::move(wake));
+          api.hub.Subscribe(job.id(), topic.metrics().after_seq(), std::move(wake), /*merging=*/false);
       return [metrics](v1::FollowResponse& out) { return metrics->Next(*out.mutable_metrics()); };
     }
     case v1::Topic::kLogs: {

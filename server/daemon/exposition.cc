@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
 #include "common/files.h"
 #include "proto/job_state.h"
 #include "server/daemon/prometheus_text.h"
@@ -62,22 +64,49 @@ void AddJobs(const JobOverview& overview, const std::vector<v1::Slot>& slots, Pr
   out.Histogram("ddpd_queue_wait_seconds", "Time from queued to starting.", telemetry.queue_wait);
 }
 
-void AddLiveJobs(const JobOverview& overview, PrometheusText& out) {
+// When the manifest, a checkpoint's last file, was written. Unset: there is no such checkpoint any more.
+std::optional<double> CheckpointTime(const std::string& home, const JobOverview::Live& job) {
+  struct stat info {};
+  const std::string path =
+      absl::StrFormat("%s/jobs/%s/checkpoints/step-%08d/manifest.json", home, job.id, job.checkpoint_step);
+  if (job.checkpoint_step == 0 || stat(path.c_str(), &info) != 0) return std::nullopt;
+  return static_cast<double>(info.st_mtim.tv_sec) + static_cast<double>(info.st_mtim.tv_nsec) * 1e-9;
+}
+
+void AddLiveJobs(const JobOverview& overview, const std::string& home, PrometheusText& out) {
   if (overview.live.empty()) return;
   const auto family = [&](const std::string& name, const std::string& help, auto value) {
     out.Family(name, kGauge, help);
-    for (const auto& [id, progress] : overview.live) out.Sample(static_cast<double>(value(progress)), {{"job_id", id}});
+    for (const JobOverview::Live& job : overview.live) {
+      out.Sample(static_cast<double>(value(job.progress)), {{"job_id", job.id}});
+    }
   };
   family("ddpd_job_step", "Optimizer steps that a live job has taken.", [](const auto& p) { return p.step(); });
   family("ddpd_job_steps_planned", "Optimizer steps that a live job will take; 0: not known yet.",
          [](const auto& p) { return p.total_steps(); });
   family("ddpd_job_loss", "Loss of the last step of a live job.", [](const auto& p) { return p.loss(); });
   family("ddpd_job_samples_per_second", "Speed of a live job.", [](const auto& p) { return p.samples_per_second(); });
+  out.Family("ddpd_job_last_checkpoint_timestamp_seconds", kGauge,
+             "When a live job's newest checkpoint was complete, since the Unix epoch; absent before the first.");
+  for (const JobOverview::Live& job : overview.live) {
+    if (const std::optional<double> time = CheckpointTime(home, job)) out.Sample(*time, {{"job_id", job.id}});
+  }
 }
 
 void AddStore(const std::string& home, PrometheusText& out) {
   out.One("ddpd_points_ingested_total", kCounter, "Metric points that have become durable.",
           static_cast<double>(telemetry.points_ingested));
+  out.Family(
+      "ddpd_points_rejected_total", kCounter,
+      "Metric points that were refused: of no well-formed column, of an attempt that is not the live one, or in a "
+      "wrong message of an import.");
+  out.Sample(static_cast<double>(telemetry.points_malformed), {{"reason", "malformed"}});
+  out.Sample(static_cast<double>(telemetry.points_not_live), {{"reason", "not_live"}});
+  out.Sample(static_cast<double>(telemetry.points_not_imported), {{"reason", "import"}});
+  out.One("ddpd_ingest_queue_depth", kGauge, "Changes that wait for the store, points among them.",
+          static_cast<double>(telemetry.changes_waiting));
+  out.One("ddpd_checkpoints_total", kCounter, "Checkpoints that trainings have saved.",
+          static_cast<double>(telemetry.checkpoints));
   out.Histogram("ddpd_store_commit_seconds", "Time of a group commit, with its fsync.", telemetry.store_commit);
   out.One("ddpd_store_errors_total", kCounter, "Changes that could not be stored.",
           static_cast<double>(telemetry.store_errors));
@@ -114,13 +143,18 @@ std::string Exposition(JobManager& manager, const v1::SystemInfo& info) {
   out.Sample(1, {{"version", info.version()}});
   const JobOverview overview = manager.Overview();
   AddJobs(overview, manager.Slots(), out);
-  AddLiveJobs(overview, out);
+  AddLiveJobs(overview, info.home(), out);
   AddStore(info.home(), out);
   out.Family("ddpd_stream_subscribers", kGauge, "Open streams by kind.");
   out.Sample(static_cast<double>(telemetry.metric_subscribers), {{"kind", "metrics"}});
   out.One("ddpd_stream_batches_skipped_total", kCounter,
           "Batches that subscribers did not read in time; each was told which.",
           static_cast<double>(telemetry.batches_skipped));
+  out.One("ddpd_stream_coalesced_total", kCounter, "Batches that reached a stream in the message of a later one.",
+          static_cast<double>(telemetry.batches_merged));
+  out.Histogram("ddpd_stream_lag_seconds",
+                "Time that the oldest point of a live message has waited for its stream since it was durable.",
+                telemetry.stream_lag);
   AddProcess(info, out);
   return out.text();
 }

@@ -23,8 +23,10 @@
 #include "server/gateway/gateway.h"
 #include "server/jobs/spec_checker.h"
 #include "server/metrics/retention.h"
+#include "server/metrics/stream_pace.h"
 #include "server/scheduler/slots.h"
 #include "server/store/convert.h"
+#include "server/supervisor/open_files.h"
 
 namespace ddp {
 namespace {
@@ -88,14 +90,16 @@ absl::StatusOr<std::optional<TlsPair>> ReadTlsPair(const Flags& flags) {
   return std::optional<TlsPair>(std::move(pair));
 }
 
-Gateway::Options GatewayOptions(const Flags& flags, const std::string& token, const std::optional<TlsPair>& tls) {
+Gateway::Options GatewayOptions(const Flags& flags, const std::string& token, const std::optional<TlsPair>& tls,
+                                const OpenFileLimit& open_files) {
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(std::llround(seconds * 1000)); };
-  return {
-      .listen = flags.web,
-      .hosts = flags.web_hosts,
-      .token = token,
-      .tls = tls,
-      .limits = {.idle = milliseconds(flags.web_idle_timeout), .transfer = milliseconds(flags.web_transfer_timeout)}};
+  return {.listen = flags.web,
+          .hosts = flags.web_hosts,
+          .token = token,
+          .tls = tls,
+          .limits = {.idle = milliseconds(flags.web_idle_timeout),
+                     .transfer = milliseconds(flags.web_transfer_timeout),
+                     .connections = WebConnectionsFor(open_files.now)}};
 }
 
 absl::Status CheckBinaries(const Flags& flags) {
@@ -110,13 +114,17 @@ absl::Status CheckBinaries(const Flags& flags) {
 absl::Status Serve(const Flags& flags) {
   const sigset_t signals = BlockSignals();
   if (absl::Status status = CheckBinaries(flags); !status.ok()) return status;
+  const absl::StatusOr<OpenFileLimit> open_files = RaiseOpenFileLimit();
+  if (!open_files.ok()) return open_files.status();
   absl::StatusOr<Home> home = Home::Open(flags.home);
   if (!home.ok()) return home.status();
   absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(flags.home + "/ddpd.db");
   if (!store.ok()) return store.status();
   const SlotInventory inventory = DetectSlots(flags.cpu_slots);
-  MetricHub hub((*store)->reader());
-  ProcessLauncher launcher(flags.runner_binary);
+  StreamPace pace;
+  MetricHub hub((*store)->reader(), MetricHub::kDefaultQueueLimit,
+                [&pace](size_t subscribers) { return pace.Interval(subscribers); });
+  ProcessLauncher launcher(flags.runner_binary, open_files->before);
   WorkerSpecChecker checker(flags.worker_binary);
   JobManager::Options options{.home = flags.home,
                               .machine = {.slots = static_cast<int>(inventory.slots.size()),
@@ -135,7 +143,8 @@ absl::Status Serve(const Flags& flags) {
   if (!tls.ok()) return tls.status();
   std::unique_ptr<Gateway> gateway;
   if (flags.web != kNoWeb) {
-    absl::StatusOr<std::unique_ptr<Gateway>> listening = Gateway::Listen(GatewayOptions(flags, home->token(), *tls));
+    absl::StatusOr<std::unique_ptr<Gateway>> listening =
+        Gateway::Listen(GatewayOptions(flags, home->token(), *tls, *open_files));
     if (!listening.ok()) return listening.status();
     gateway = *std::move(listening);
     info.set_web_address(gateway->url());
@@ -158,7 +167,8 @@ absl::Status Serve(const Flags& flags) {
     return status;
   LogInfo(absl::StrCat("ddpd ", DDP_VERSION, " listens on ", (*server)->address(), ", dashboard ",
                        gateway != nullptr ? gateway->url() : "off", ", home ", flags.home, ", ", inventory.slots.size(),
-                       inventory.has_gpus ? " GPU" : " CPU", " slots"));
+                       inventory.has_gpus ? " GPU" : " CPU", " slots, ", open_files->now, " open files allowed (",
+                       open_files->before.rlim_cur, " to its jobs)"));
   int signal = 0;
   do {
     sigwait(&signals, &signal);

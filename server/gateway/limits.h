@@ -2,8 +2,10 @@
 #ifndef DDP_SERVER_GATEWAY_LIMITS_H_
 #define DDP_SERVER_GATEWAY_LIMITS_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace ddp {
 
@@ -13,6 +15,12 @@ struct WebLimits {
   size_t connections = 4096;
   size_t header_bytes = size_t{16} << 10;
 };
+
+// Connections for a daemon that may have so many open files: half of them, so that gRPC's own connections, the store
+// and log files find room.
+inline size_t WebConnectionsFor(uint64_t open_files) {
+  return static_cast<size_t>(std::min<uint64_t>(WebLimits{}.connections, open_files / 2));
+}
 
 }  // namespace ddp
 

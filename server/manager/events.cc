@@ -12,7 +12,9 @@
 #include "common/logging.h"
 #include "common/status_macros.h"
 #include "server/manager/job_manager.h"
+#include "server/metrics/columns.h"
 #include "server/store/convert.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 
@@ -74,8 +76,12 @@ void JobManager::Detach(const v1::RunnerHello& hello, const RunnerSession* sessi
 
 absl::Status JobManager::HandleEvent(const v1::RunnerHello& hello, const v1::RunnerEvent& event) {
   std::lock_guard lock(mutex_);
-  DDP_ASSIGN_OR_RETURN(Entry* const entry, LiveEntry(hello));
-  return TakeEvent(*entry, event);
+  const absl::StatusOr<Entry*> entry = LiveEntry(hello);
+  if (!entry.ok()) {
+    if (event.has_from_rank()) telemetry.points_not_live += PointsOf(event.from_rank().event().metrics().columns());
+    return entry.status();
+  }
+  return TakeEvent(**entry, event);
 }
 
 bool JobManager::IsQuiet(const v1::RunnerEvent& event) const {
@@ -205,6 +211,7 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
   }
   entry.feed->staged = entry.feed->committed = event.seq();
   entry.record = std::move(record);
+  if (event.from_rank().event().has_checkpoint()) ++telemetry.checkpoints;
   if (ended) entry.ended = std::move(ended);
   if (moved) LogInfo(absl::StrCat("job ", entry.record.job.id(), ": ", StateName(entry.record.job.state())));
   Changed(entry);

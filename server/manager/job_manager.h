@@ -47,7 +47,12 @@ struct SubmitResult {
 // How many jobs there are, and how far those are that have an attempt.
 struct JobOverview {
   std::map<v1::JobState, int> states;
-  std::vector<std::pair<std::string, v1::Progress>> live;  // by id
+  struct Live {
+    std::string id;
+    v1::Progress progress;
+    int64_t checkpoint_step = 0;  // 0: none
+  };
+  std::vector<Live> live;  // by id
 };
 
 // Thread-safe. Calls block until what they did is durable.

@@ -9,6 +9,7 @@
 #include "server/manager/watch.h"
 #include "server/metrics/histograms.h"
 #include "server/metrics/query.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 namespace {
@@ -266,6 +267,10 @@ TEST(JobManagerTest, FencedRunners) {
   hello = rig.Hello(id);
   hello.set_attempt(2);
   EXPECT_TRUE(absl::IsPermissionDenied(rig.manager->Attach(hello, session)));
+  // What it has measured is refused as well, and counted.
+  const uint64_t refused = telemetry.points_not_live;
+  EXPECT_TRUE(absl::IsPermissionDenied(rig.manager->HandleEvent(hello, Rig::Loss(1, 1))));
+  EXPECT_EQ(telemetry.points_not_live - refused, 1u);
   hello.set_job_id("0zzz");
   EXPECT_TRUE(absl::IsNotFound(rig.manager->Attach(hello, session)));
 }

@@ -8,7 +8,7 @@ JobOverview JobManager::Overview() {
   for (const auto& [id, entry] : jobs_) {
     const v1::Job& job = entry.record.job;
     ++overview.states[job.state()];
-    if (HasAttempt(job.state())) overview.live.emplace_back(id, job.progress());
+    if (HasAttempt(job.state())) overview.live.push_back({id, job.progress(), job.checkpoint_step()});
   }
   return overview;
 }

@@ -75,7 +75,8 @@ class FakeSession final : public RunnerSession {
 // A daemon's inside. Restart() is what a crash and a new start do.
 class Rig {
  public:
-  explicit Rig(int slots = 2) : slots_(slots) {
+  explicit Rig(int slots = 2, MetricHub::Pace pace = MetricHub::EveryBatchAtOnce)
+      : slots_(slots), pace_(std::move(pace)) {
     std::string name = std::filesystem::temp_directory_path() / "manager_test.XXXXXX";
     home = mkdtemp(name.data());
     Start();
@@ -91,7 +92,7 @@ class Rig {
   }
   void Start() {
     store = std::move(Store::Open(home + "/ddpd.db")).value();
-    hub = std::make_unique<MetricHub>(store->reader());
+    hub = std::make_unique<MetricHub>(store->reader(), MetricHub::kDefaultQueueLimit, pace_);
     JobManager::Options options{.home = home,
                                 .machine = {.slots = slots_, .has_gpus = false, .no_gpu_reason = "none"},
                                 .slots = {},
@@ -196,6 +197,7 @@ class Rig {
 
  private:
   const int slots_;
+  const MetricHub::Pace pace_;
 };
 
 }  // namespace ddp

@@ -5,12 +5,14 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 
 #include "server/metrics/subscription.h"
 #include "server/store/store_fixture.h"
 #include "server/store/testing.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 namespace {
@@ -33,7 +35,7 @@ class HubTest : public StoreFixture {
   }
   void Settle() { EXPECT_TRUE(store_->CommitAndWait({}).ok()); }
 
-  // Seqs handed out until there is nothing more; lagged ranges as negative pairs.
+  // The seqs of the batches whose points were handed out until there is nothing more; lagged ranges as negative pairs.
   std::vector<int64_t> Drain(MetricSubscription& subscription, StreamStep expected_last) {
     std::vector<int64_t> seqs;
     v1::StreamMetricsResponse out;
@@ -50,8 +52,8 @@ class HubTest : public StoreFixture {
         seqs.push_back(-static_cast<int64_t>(out.lagged_from()));
         seqs.push_back(-static_cast<int64_t>(out.seq()));
       } else {
-        EXPECT_EQ(out.columns(0).value(0), static_cast<double>(out.seq()));
-        seqs.push_back(static_cast<int64_t>(out.seq()));
+        for (const double value : out.columns(0).value()) seqs.push_back(static_cast<int64_t>(value));
+        EXPECT_EQ(seqs.back(), static_cast<int64_t>(out.seq()));
       }
     }
   }
@@ -124,6 +126,25 @@ TEST_F(HubTest, ALostCommitLeavesNoHole) {
   EXPECT_THAT(Drain(*hub_.Subscribe(kJob, 0, [] {}), StreamStep::kWait), ElementsAre(1, 2));
 }
 
+TEST_F(HubTest, WhatIsNoColumnIsLeftOutAndCounted) {
+  v1::MetricBatch metrics = OneSeries("loss", {{1, 0.5}});
+  *metrics.add_columns() = OneSeries("short", {{1, 1.0}, {2, 2.0}}).columns(0);
+  metrics.mutable_columns(1)->mutable_value()->RemoveLast();
+  *metrics.add_columns() = OneSeries("", {{1, 1.0}}).columns(0);
+  *metrics.add_columns() = OneSeries(std::string(201, 's'), {{1, 1.0}}).columns(0);
+  const uint64_t malformed = telemetry.points_malformed;
+  WriteBatch writes;
+  const MetricHub::Batch batch = hub_.Stage(kJob, 1, 0, metrics, writes);
+  ASSERT_TRUE(store_->CommitAndWait(std::move(writes)).ok());
+  hub_.Publish(kJob, batch);
+  EXPECT_EQ(telemetry.points_malformed - malformed, 4u);
+  ASSERT_EQ(batch->columns_size(), 1);
+  v1::StreamMetricsResponse stored;
+  EXPECT_EQ(*hub_.Subscribe(kJob, 0, [] {})->Next(stored), StreamStep::kItem);
+  ASSERT_EQ(stored.columns_size(), 1);
+  EXPECT_EQ(stored.columns(0).series(), "loss");
+}
+
 TEST_F(HubTest, ADestroyedSubscriptionIsNotWoken) {
   std::atomic<int> woken = 0;
   auto subscription = hub_.Subscribe(kJob, 0, [&woken] { ++woken; });
@@ -136,6 +157,96 @@ TEST_F(HubTest, ADestroyedSubscriptionIsNotWoken) {
   Settle();
   hub_.Close(kJob);
   EXPECT_EQ(woken, 1);
+}
+
+// What comes between two rounds is one message for each subscriber; the first round after a rest begins at once.
+TEST_F(HubTest, RoundsCarryAllThatCameSinceTheLast) {
+  MetricHub hub(store_->reader(), 100, [](size_t subscribers) { return absl::Hours(subscribers); });
+  hub.Open(kJob, 0);
+  const auto ingest = [&](int32_t attempt) {
+    WriteBatch writes;
+    ++step_;
+    const auto batch = hub.Stage(kJob, attempt, 0, OneSeries("loss", {{step_, static_cast<double>(step_)}}), writes);
+    ASSERT_TRUE(store_->CommitAndWait(std::move(writes)).ok());
+    hub.Publish(kJob, batch);
+  };
+  std::atomic<int> woken = 0;
+  auto one = hub.Subscribe(kJob, 0, [&woken] { ++woken; });
+  auto other = hub.Subscribe(kJob, 0, [] {});
+  auto apart = hub.Subscribe(
+      kJob, 0, [] {}, /*merging=*/false);
+  EXPECT_THAT(Drain(*apart, StreamStep::kWait), ElementsAre());
+  EXPECT_THAT(Drain(*one, StreamStep::kWait), ElementsAre());
+  EXPECT_THAT(Drain(*other, StreamStep::kWait), ElementsAre());
+  ingest(1);
+  EXPECT_THAT(Drain(*one, StreamStep::kWait), ElementsAre(1));
+  for (int i = 0; i < 3; ++i) ingest(1);
+  for (int i = 0; i < 2; ++i) ingest(2);
+  EXPECT_EQ(woken, 1);
+  EXPECT_THAT(Drain(*one, StreamStep::kWait), ElementsAre());
+  EXPECT_THAT(Drain(*other, StreamStep::kWait), ElementsAre(1));
+  // Who comes now reads what there is from the store.
+  EXPECT_THAT(Drain(*hub.Subscribe(kJob, 2, [] {}), StreamStep::kWait), ElementsAre(3, 4, 5, 6));
+  hub.Close(kJob);
+  EXPECT_EQ(woken, 2);
+  v1::StreamMetricsResponse out;
+  for (uint64_t seq = 1; seq <= 6; ++seq) {
+    EXPECT_EQ(*apart->Next(out), StreamStep::kItem);
+    EXPECT_EQ(out.seq(), seq);
+    EXPECT_THAT(out.columns(0).value(), ElementsAre(static_cast<double>(seq)));
+  }
+  EXPECT_EQ(*one->Next(out), StreamStep::kItem);
+  EXPECT_EQ(out.seq(), 4u);  // 2 to 4: of one attempt
+  EXPECT_EQ(out.attempt(), 1);
+  EXPECT_THAT(out.columns(0).value(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Drain(*one, StreamStep::kEnd), ElementsAre(5, 6));
+  EXPECT_THAT(Drain(*other, StreamStep::kEnd), ElementsAre(2, 3, 4, 5, 6));
+}
+
+// A round that is put off begins by itself, and who asks in the middle of one misses nothing.
+TEST_F(HubTest, ManySubscribersInRoundsGetEachOnce) {
+  constexpr uint64_t kBatches = 300;
+  constexpr size_t kSubscribers = 100;  // more than are woken by whoever publishes
+  MetricHub hub(store_->reader(), kBatches, [](size_t) { return absl::Milliseconds(5); });
+  hub.Open(kJob, 0);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<size_t> ready;
+  std::vector<std::unique_ptr<MetricSubscription>> subscriptions;
+  std::vector<uint64_t> last(kSubscribers);
+  for (size_t i = 0; i < kSubscribers; ++i) {
+    subscriptions.push_back(hub.Subscribe(kJob, 0, [&, i] {
+      std::lock_guard lock(mutex);
+      ready.push_back(i);
+      changed.notify_one();
+    }));
+    EXPECT_THAT(Drain(*subscriptions[i], StreamStep::kWait), ElementsAre());
+  }
+  std::thread producer([&] {
+    for (uint64_t i = 1; i <= kBatches; ++i) {
+      WriteBatch writes;
+      const auto step = static_cast<int64_t>(i);
+      hub.Publish(kJob, hub.Stage(kJob, 1, 0, OneSeries("loss", {{step, 0.0}}), writes));
+    }
+  });
+  uint64_t messages = 0;
+  size_t complete = 0;
+  while (complete < kSubscribers) {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return !ready.empty(); }));
+    const size_t i = ready.front();
+    ready.pop_front();
+    lock.unlock();
+    v1::StreamMetricsResponse out;
+    while (*subscriptions[i]->Next(out) == StreamStep::kItem) {
+      ++messages;
+      for (const int64_t step : out.columns(0).step()) ASSERT_EQ(step, static_cast<int64_t>(++last[i]));
+      ASSERT_EQ(out.seq(), last[i]);
+      complete += last[i] == kBatches ? 1 : 0;
+    }
+  }
+  producer.join();
+  EXPECT_LT(messages, kSubscribers * kBatches);
 }
 
 TEST_F(HubTest, JoiningWhileBatchesFlowGivesEachOnce) {
@@ -169,8 +280,8 @@ TEST_F(HubTest, JoiningWhileBatchesFlowGivesEachOnce) {
         ASSERT_TRUE(step.ok()) << step.status();
         if (*step == StreamStep::kEnd) break;
         if (*step == StreamStep::kItem) {
-          ASSERT_EQ(out.seq(), last + 1);
-          last = out.seq();
+          for (const int64_t batch : out.columns(0).step()) ASSERT_EQ(batch, static_cast<int64_t>(++last));
+          ASSERT_EQ(out.seq(), last);
           continue;
         }
         std::unique_lock lock(mutex);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "ddp/v1/worker.pb.h"
+#include "server/telemetry.h"
 #include "spec/excerpt.h"
 #include "spec/spec_validation.h"
 
@@ -83,7 +84,9 @@ absl::Status MetricsImport::Take(const v1::ImportMetricsRequest& message, size_t
         absl::StrCat("more than ", max_bytes, " bytes of points in one import; leave out series or thin them out"));
   }
   AddToHash(bytes);
-  return TakeBatch(message.batch());
+  const absl::Status status = TakeBatch(message.batch());
+  if (!status.ok()) telemetry.points_not_imported += PointsOf(message.batch().columns());
+  return status;
 }
 
 absl::Status MetricsImport::TakeHeader(const v1::ImportMetricsHeader& header) {

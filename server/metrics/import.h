@@ -9,13 +9,13 @@
 #include "absl/status/status.h"
 #include "ddp/v1/metric.pb.h"
 #include "ddp/v1/spec.pb.h"
+#include "server/metrics/columns.h"
 #include "server/store/write_batch.h"
 
 namespace ddp {
 
 // All of it is one commit, so it is held in memory until the last message has come.
 inline constexpr size_t kLargestMetricsImport = size_t{256} << 20;
-inline constexpr size_t kLongestSeriesName = 200;
 
 // Not thread-safe.
 class MetricsImport {

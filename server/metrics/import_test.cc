@@ -8,6 +8,7 @@
 #include "server/metrics/query.h"
 #include "server/store/store_fixture.h"
 #include "server/store/testing.h"
+#include "server/telemetry.h"
 
 namespace ddp {
 namespace {
@@ -90,7 +91,9 @@ TEST_F(ImportTest, TheHashIsOfEverythingButTheRequestId) {
 TEST(ImportErrorsTest, EachNamesItsMessageAndPlace) {
   v1::ImportMetricsRequest wrong = Batch(OneSeries("loss", {{1, 1.0}}));
   wrong.mutable_batch()->mutable_columns(0)->add_value(3);
+  const uint64_t refused = telemetry.points_not_imported;
   EXPECT_THAT(Refused(wrong), HasSubstr("message 3, columns[0]: series \"loss\" has 1 steps, 1 times and 2 values"));
+  EXPECT_EQ(telemetry.points_not_imported - refused, 2u);
   EXPECT_THAT(Refused(Batch(OneSeries("", {{1, 1.0}}))), HasSubstr("series is empty"));
   EXPECT_TRUE(MetricsImport().Take(Header()).ok());
   EXPECT_THAT(Refused(Batch(OneSeries(std::string(201, 's'), {}))), HasSubstr("has 201 bytes; at most 200"));

@@ -5,11 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/status_macros.h"
+#include "server/metrics/merged_batch.h"
 
 namespace ddp {
 namespace {
 constexpr size_t kPageBytes = size_t{256} << 10;
+// A live message is full with the batch that makes it larger than this.
+constexpr size_t kMessageBytes = size_t{256} << 10;
+// For subscribers that are behind by different amounts; they share at most so many.
+constexpr size_t kMessagesKept = 16;
 }  // namespace
 
 MetricSubscription::~MetricSubscription() {
@@ -24,7 +30,6 @@ absl::StatusOr<StreamStep> MetricSubscription::Next(v1::StreamMetricsResponse& o
     DDP_ASSIGN_OR_RETURN(const uint64_t end, HistoryEnd());
     if (cursor_ >= end) {
       if (channel_ == nullptr) return StreamStep::kEnd;
-      std::lock_guard lock(hub_.mutex_);
       return NextLive(out);
     }
     DDP_ASSIGN_OR_RETURN(std::vector<MetricChunk> page, hub_.reader_.Chunks(job_id_, cursor_, end, kPageBytes));
@@ -68,32 +73,48 @@ absl::StatusOr<StreamStep> MetricSubscription::NextFromPage(v1::StreamMetricsRes
   return StreamStep::kItem;
 }
 
-void MetricSubscription::Push(const MetricHub::Batch& batch) {
-  queue_.push_back(batch);
-  if (queue_.size() > hub_.queue_limit_) {
-    if (lagged_from_ == 0) lagged_from_ = queue_.front()->seq();
-    lagged_to_ = queue_.front()->seq();
-    queue_.pop_front();
-    ++telemetry.batches_skipped;
+MetricHub::Batch MetricSubscription::NextMessage(std::unique_lock<std::mutex>& lock) {
+  MetricHub::Channel& channel = *channel_;
+  const size_t first = cursor_ + 1 - channel.newest.front().batch->seq();
+  if (!merging_) return channel.newest[first].batch;
+  if (const auto made = channel.merged.find(cursor_); made != channel.merged.end()) return made->second;
+  std::vector<MetricHub::Batch> batches;
+  size_t bytes = 0;
+  const uint64_t released = channel.released;
+  for (size_t i = first; i < channel.newest.size() && bytes < kMessageBytes; ++i) {
+    const MetricHub::Batch& batch = channel.newest[i].batch;
+    if (batch->seq() > released || (!batches.empty() && !CanFollow(*batches.back(), *batch))) break;
+    bytes += batch->ByteSizeLong();
+    batches.push_back(batch);
   }
-  wake_();
+  if (batches.size() == 1) return batches.front();
+  // Not under the mutex, which whoever publishes needs. Two threads may make the same message.
+  lock.unlock();
+  auto message = std::make_shared<const v1::StreamMetricsResponse>(MergeBatches(batches));
+  lock.lock();
+  if (channel.released == released && channel.merged.size() < kMessagesKept) channel.merged[cursor_] = message;
+  return message;
 }
 
 StreamStep MetricSubscription::NextLive(v1::StreamMetricsResponse& out) {
-  if (lagged_from_ != 0) {
-    out.set_seq(lagged_to_);
-    out.set_lagged_from(lagged_from_);
-    cursor_ = lagged_to_;
-    lagged_from_ = 0;
+  std::unique_lock lock(hub_.mutex_);
+  if (cursor_ >= channel_->released) return channel_->closed ? StreamStep::kEnd : StreamStep::kWait;
+  const uint64_t oldest = channel_->newest.front().batch->seq();
+  if (cursor_ + 1 < oldest) {
+    out.set_lagged_from(cursor_ + 1);
+    out.set_seq(oldest - 1);
+    telemetry.batches_skipped += oldest - 1 - cursor_;
+    cursor_ = oldest - 1;
     return StreamStep::kItem;
   }
-  if (!queue_.empty()) {
-    out = *queue_.front();
-    cursor_ = out.seq();
-    queue_.pop_front();
-    return StreamStep::kItem;
-  }
-  return channel_->closed ? StreamStep::kEnd : StreamStep::kWait;
+  const absl::Duration published_at = channel_->newest[cursor_ + 1 - oldest].at;
+  const MetricHub::Batch message = NextMessage(lock);
+  lock.unlock();
+  telemetry.stream_lag.Observe(Clock::System().Monotonic() - published_at);
+  telemetry.batches_merged += message->seq() - cursor_ - 1;
+  out = *message;
+  cursor_ = message->seq();
+  return StreamStep::kItem;
 }
 
 }  // namespace ddp

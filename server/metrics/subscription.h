@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,18 +28,19 @@ class MetricSubscription {
  private:
   friend class MetricHub;
   MetricSubscription(MetricHub& hub, std::shared_ptr<MetricHub::Channel> channel, std::string job_id,
-                     uint64_t after_seq, std::function<void()> wake)
+                     uint64_t after_seq, std::function<void()> wake, bool merging)
       : hub_(hub),
         channel_(std::move(channel)),
         job_id_(std::move(job_id)),
         cursor_(after_seq),
-        wake_(std::move(wake)) {
+        wake_(std::move(wake)),
+        merging_(merging) {
     ++telemetry.metric_subscribers;
   }
 
-  // With the hub's mutex held.
-  void Push(const MetricHub::Batch& batch);
   StreamStep NextLive(v1::StreamMetricsResponse& out);
+  // The next message of the live side, if there is one: batches after the cursor up to `released`.
+  MetricHub::Batch NextMessage(std::unique_lock<std::mutex>& lock);
 
   // Joins the live side when nothing is left to read up to there. The seq to read up to otherwise.
   absl::StatusOr<uint64_t> HistoryEnd();
@@ -49,13 +51,10 @@ class MetricSubscription {
   const std::string job_id_;
   uint64_t cursor_;  // newest seq handed out
   const std::function<void()> wake_;
+  const bool merging_;
   std::deque<MetricChunk> page_;
 
-  // Guarded by the hub's mutex.
-  bool live_ = false;
-  std::deque<MetricHub::Batch> queue_;
-  uint64_t lagged_from_ = 0;  // 0: nothing was skipped
-  uint64_t lagged_to_ = 0;
+  bool live_ = false;  // guarded by the hub's mutex
 };
 
 }  // namespace ddp

@@ -35,6 +35,7 @@ void Store::Commit(WriteBatch batch, Done done) {
   {
     std::lock_guard lock(mutex_);
     queue_.push_back({std::move(batch), std::move(done)});
+    ++telemetry.changes_waiting;
   }
   wake_.notify_one();
 }
@@ -58,6 +59,7 @@ void Store::Run() {
     const absl::Time began = absl::Now();
     const std::vector<absl::Status> statuses = writer_->CommitGroup(batches);
     telemetry.store_commit.Observe(absl::Now() - began);
+    telemetry.changes_waiting -= static_cast<int64_t>(group.size());
     for (const absl::Status& status : statuses) telemetry.store_errors += status.ok() ? 0 : 1;
     for (size_t i = 0; i < group.size(); ++i) group[i].done(statuses[i]);
   }

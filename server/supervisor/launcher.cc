@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "attempt/event_log.h"
 #include "common/files.h"
+#include "common/logging.h"
 #include "common/process.h"
 #include "common/status_macros.h"
+#include "server/supervisor/open_files.h"
 
 namespace ddp {
 
@@ -33,6 +35,13 @@ absl::StatusOr<int64_t> ProcessLauncher::Launch(const v1::Launch& launch) {
   options.fds = {{log.get(), 1}, {log.get(), 2}, {lock->get(), kLockFdInRunner}};
   options.new_session = true;  // it outlives us
   DDP_ASSIGN_OR_RETURN(const Child child, Spawn(options));
+  // The runner reads launch.pb and dials before it starts anything, so its ranks inherit this. That it could not be set
+  // is no reason to lose an attempt.
+  if (open_files_) {
+    if (const absl::Status set = SetOpenFileLimit(child.pid, *open_files_); !set.ok()) {
+      LogWarning(std::string(set.message()));
+    }
+  }
   std::lock_guard guard(mutex_);
   runners_.insert(child.pid);
   return child.pid;

@@ -2,10 +2,14 @@
 #ifndef DDP_SERVER_SUPERVISOR_LAUNCHER_H_
 #define DDP_SERVER_SUPERVISOR_LAUNCHER_H_
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -25,7 +29,9 @@ class Launcher {
 
 class ProcessLauncher final : public Launcher {
  public:
-  explicit ProcessLauncher(std::string runner_binary) : runner_binary_(std::move(runner_binary)) {}
+  // open_files: the limit that runners, and what they start, get; unset: ours.
+  explicit ProcessLauncher(std::string runner_binary, std::optional<rlimit> open_files = std::nullopt)
+      : runner_binary_(std::move(runner_binary)), open_files_(open_files) {}
   absl::StatusOr<int64_t> Launch(const v1::Launch& launch) override;
   bool Alive(const std::string& attempt_dir) override;
 
@@ -33,6 +39,7 @@ class ProcessLauncher final : public Launcher {
   void ReapRunners();
 
   const std::string runner_binary_;
+  const std::optional<rlimit> open_files_;
   std::mutex mutex_;
   std::set<int64_t> runners_ ABSL_GUARDED_BY(mutex_);  // our children
 };

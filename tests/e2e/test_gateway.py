@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import socket
 import struct
 import subprocess
@@ -568,6 +569,14 @@ def test_metrics_of_known_jobs(tmp_path):
     assert samples["ddpd_queue_wait_seconds_count"] == samples['ddpd_queue_wait_seconds_bucket{le="+Inf"}'] == 3
     assert samples['ddpd_stream_subscribers{kind="metrics"}'] == 1
     assert samples["process_open_fds"] >= descriptors(daemon) - 5
+    # It takes what it is allowed to, and gives its jobs what it was started with.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert samples["process_max_fds"] == hard
+    assert resource.prlimit(daemon.runner_pid(running), resource.RLIMIT_NOFILE) == (soft, hard)
+    assert resource.prlimit(daemon.worker_pids(running)[0], resource.RLIMIT_NOFILE) == (soft, hard)
+    assert all(samples[f'ddpd_points_rejected_total{{reason="{reason}"}}'] == 0 for reason in ("malformed", "not_live", "import"))
+    assert samples["ddpd_ingest_queue_depth"] == 0
+    assert samples["ddpd_stream_coalesced_total"] <= 1 and samples["ddpd_stream_lag_seconds_count"] <= 2
     subprocess.run([PROMTOOL, "check", "metrics"], input=text, check=True)
     connection.close()
     poll(lambda: scrape(web)[1]['ddpd_stream_subscribers{kind="metrics"}'] == 0, "the reader that went away is gone")
