@@ -59,6 +59,7 @@ Connection::Connection(std::string address, const std::string& tls_ca) {
   logs_ = v1::LogService::NewStub(channel_);
   checkpoints_ = v1::CheckpointService::NewStub(channel_);
   system_ = v1::SystemService::NewStub(channel_);
+  live_ = v1::LiveService::NewStub(channel_);
 }
 
 std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration deadline) const {

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "ddp/v1/checkpoint.grpc.pb.h"
 #include "ddp/v1/job.grpc.pb.h"
+#include "ddp/v1/live.grpc.pb.h"
 #include "ddp/v1/log.grpc.pb.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "ddp/v1/system.grpc.pb.h"
@@ -43,6 +44,7 @@ class Connection {
   v1::LogService::Stub& logs() { return *logs_; }
   v1::CheckpointService::Stub& checkpoints() { return *checkpoints_; }
   v1::SystemService::Stub& system() { return *system_; }
+  v1::LiveService::Stub& live() { return *live_; }
 
  private:
   Connection(std::string address, const std::string& tls_ca);
@@ -57,6 +59,7 @@ class Connection {
   std::unique_ptr<v1::LogService::Stub> logs_;
   std::unique_ptr<v1::CheckpointService::Stub> checkpoints_;
   std::unique_ptr<v1::SystemService::Stub> system_;
+  std::unique_ptr<v1::LiveService::Stub> live_;
 };
 
 }  // namespace ddp

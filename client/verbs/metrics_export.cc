@@ -166,7 +166,7 @@ class Exporter {
     request.set_job_id(flags_.job);
     request.set_after_seq(after_);
     const auto context = connection.Context(absl::InfiniteDuration());
-    const Interruptible scope(interrupt, context.get());
+    const RunningCall scope(interrupt.calls(), context.get());
     const auto stream = connection.metrics().Stream(context.get(), request);
     for (v1::StreamMetricsResponse batch; stream->Read(&batch);) {
       lost_ = absl::InfinitePast();

@@ -26,7 +26,7 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
       job.spec().has_imported() ? "imported" : ModeText(job.spec().training().mode()),
       job.spec().has_imported() ? "-" : job.spec().training().model().name(),
       p.total_steps() > 0 ? absl::StrCat(p.step(), "/", p.total_steps()) : "-",
-      p.step() > 0 ? absl::StrFormat("%.4f", p.loss()) : "-",
+      LossText(job),
       AgeText(absl::Now() - absl::FromUnixSeconds(job.create_time().seconds())),
   };
   if (wide) {

@@ -55,7 +55,8 @@ class Narrator {
   void End(const v1::Job& job) {
     terminal_.ClearLive();
     if (!talk_) return;
-    if (job.state() == v1::JOB_STATE_SUCCEEDED) Epoch(job.progress(), job.progress().epoch());
+    if (job.state() == v1::JOB_STATE_SUCCEEDED && !job.spec().has_imported())
+      Epoch(job.progress(), job.progress().epoch());
     terminal_.Print(EndLine(job));
   }
   void Say(const std::string& text) {
@@ -108,7 +109,7 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
     request.set_after_event(event);
     const auto context =
         connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
-    const Interruptible scope(interrupt, context.get());
+    const RunningCall scope(interrupt.calls(), context.get());
     const auto stream = connection.jobs().Watch(context.get(), request);
     for (v1::WatchJobResponse update; stream->Read(&update);) {
       lost = absl::InfinitePast();
