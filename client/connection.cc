@@ -79,11 +79,11 @@ bool Connection::Connect(absl::Duration timeout) {
   return state == GRPC_CHANNEL_READY;
 }
 
-std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
+std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options, absl::Duration timeout) {
   const std::string address = ReadAddress(options);
   if (address.empty()) return nullptr;
   std::unique_ptr<Connection> connection(new Connection(address, options.address.empty() ? "" : options.tls_ca));
-  if (!connection->Connect(absl::Seconds(2))) return nullptr;
+  if (!connection->Connect(timeout)) return nullptr;
   connection->token_ = ReadToken(options);
   return connection;
 }

@@ -31,8 +31,8 @@ class Connection {
  public:
   // Starts a daemon when none runs and `autostart` allows it. Throws ExitError (kNoDaemon).
   static Connection Open(const ConnectionOptions& options);
-  // Never starts one. Null: none answers.
-  static std::unique_ptr<Connection> Find(const ConnectionOptions& options);
+  // Never starts one. Null: none answers within the time.
+  static std::unique_ptr<Connection> Find(const ConnectionOptions& options, absl::Duration timeout = absl::Seconds(2));
 
   // With the token; the default deadline is for calls that answer at once.
   std::unique_ptr<grpc::ClientContext> Context(absl::Duration deadline = absl::Seconds(30)) const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/completion/scripts.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
 #include "common/text.h"
@@ -52,24 +53,25 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "ddpctl " DDP_VERSION);
-  app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")->capture_default_str();
+  globals.offers[app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")
+                     ->capture_default_str()] = "FOLDER";
   app.add_option("--address", globals.connection.address,
                  "HOST:PORT or, with TLS, https://HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
-  app.add_option(
+  globals.offers[app.add_option(
       "--tls-ca", globals.connection.tls_ca,
       "PEM file of the certificate or authority to trust at --address ($DDPD_TLS_CA); https://HOST:PORT without "
-      "it: the system's authorities");
-  app.add_option("--token-file", globals.connection.token_file,
-                 "File with the daemon's token ($DDPD_TOKEN: the token itself)");
+      "it: the system's authorities")] = "FILE";
+  globals.offers[app.add_option("--token-file", globals.connection.token_file,
+                                "File with the daemon's token ($DDPD_TOKEN: the token itself)")] = "FILE";
   bool no_autostart = false;
   app.add_flag("--no-autostart", no_autostart, "Do not start a daemon when none runs");
   const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::kTable},
                                                     {"wide", OutputFormat::kWide},
                                                     {"json", OutputFormat::kJson},
                                                     {"yaml", OutputFormat::kYaml}};
-  app.add_option("-o,--output", globals.format, "table, wide, json or yaml")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))
-      ->type_name("FORMAT");
+  CLI::Option& output = *app.add_option("-o,--output", globals.format, "table, wide, json or yaml");
+  output.transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))->type_name("FORMAT");
+  globals.offers[&output] = "table|wide|json|yaml";
   app.parse_complete_callback([&] {
     globals.connection.autostart = !no_autostart;
     globals.connection.home = std::filesystem::absolute(globals.connection.home).lexically_normal();
@@ -87,7 +89,12 @@ int Run(int argc, char** argv) {
   AddCheckpoints(app, globals);
   AddDashboard(app, globals);
   AddDaemon(app, globals);
+  AddCompletion(app, globals);
   try {
+    if (argc > 2 && argv[1] == std::string(kCompleteWord)) {
+      AnswerShell(app, globals, {argv + 3, argv + argc});
+      return kOk;
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);

@@ -123,7 +123,7 @@ void AddMetrics(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(1, 100000));
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
   verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
-  AddPlotFlags(verb, flags->plot);
+  AddPlotFlags(verb, flags->plot, globals);
   AddMetricsExport(verb, globals);
   AddMetricsImport(verb, globals);
   verb.callback([flags, &verb, &globals] {

@@ -251,11 +251,13 @@ void AddMetricsExport(CLI::App& metrics, Globals& globals) {
   verb.fallthrough();
   auto flags = std::make_shared<ExportFlags>();
   verb.add_option("JOB", flags->job, "Id, or a unique beginning of it")->required();
-  verb.add_option("--format", flags->format, "tensorboard (event file), csv or jsonl")
-      ->required()
-      ->check(CLI::IsMember({"tensorboard", "csv", "jsonl", "parquet"}).description(""));
-  verb.add_option("-o,--path", flags->sink.path, "The run's folder for tensorboard; else a file, or - for the output")
-      ->required();
+  CLI::Option& format = *verb.add_option("--format", flags->format, "tensorboard (event file), csv or jsonl");
+  globals.offers[&format] = "tensorboard|csv|jsonl";
+  format.required()->check(CLI::IsMember({"tensorboard", "csv", "jsonl", "parquet"}).description(""));
+  CLI::Option& path = *verb.add_option("-o,--path", flags->sink.path,
+                                       "The run's folder for tensorboard; else a file, or - for the output");
+  path.required();
+  globals.offers[&path] = "FILE";
   verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
   verb.add_option("--attempt", flags->attempt, "Only this attempt, without histograms; default: the merged view")
       ->check(CLI::PositiveNumber);

@@ -50,7 +50,7 @@ ChartSeries ToChart(const v1::BucketColumn& column, v1::XAxis x) {
 
 }  // namespace
 
-void AddPlotFlags(CLI::App& verb, PlotFlags& flags) {
+void AddPlotFlags(CLI::App& verb, PlotFlags& flags, Globals& globals) {
   const std::map<std::string, v1::XAxis> axes{{"step", v1::X_AXIS_STEP},
                                               {"epoch", v1::X_AXIS_EPOCH},
                                               {"wall", v1::X_AXIS_WALL_TIME},
@@ -65,10 +65,9 @@ void AddPlotFlags(CLI::App& verb, PlotFlags& flags) {
   verb.add_option("--smooth", flags.smooth, "Moving average as in TensorBoard, from 0 to less than 1")
       ->check(CLI::Range(0.0, 0.9999))
       ->group("Charts");
-  verb.add_option("--x", flags.x, "step, epoch, wall or relative (seconds since the first point)")
-      ->transform(CLI::CheckedTransformer(axes, CLI::ignore_case).description(""))
-      ->type_name("AXIS")
-      ->group("Charts");
+  CLI::Option& x = *verb.add_option("--x", flags.x, "step, epoch, wall or relative (seconds since the first point)");
+  globals.offers[&x] = "step|epoch|wall|relative";
+  x.transform(CLI::CheckedTransformer(axes, CLI::ignore_case).description(""))->type_name("AXIS")->group("Charts");
 }
 
 void PlotMetrics(const std::string& job, std::vector<std::string> series, int attempt, const PlotFlags& flags,

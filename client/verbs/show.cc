@@ -39,6 +39,17 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
   return row;
 }
 
+// "queued|starting|..."
+std::string StateWords() {
+  std::vector<std::string> words;
+  const google::protobuf::EnumDescriptor& states = *v1::JobState_descriptor();
+  for (int i = 0; i < states.value_count(); ++i) {
+    const auto state = static_cast<v1::JobState>(states.value(i)->number());
+    if (state != v1::JOB_STATE_UNSPECIFIED) words.push_back(absl::AsciiStrToLower(StateName(state)));
+  }
+  return absl::StrJoin(words, "|");
+}
+
 void RunList(const ListFlags& flags, const Globals& globals) {
   v1::ListJobsRequest request;
   request.set_page_size(flags.limit > 0 ? std::min(flags.limit, 1000) : 1000);
@@ -149,7 +160,8 @@ void RunGet(const std::string& id, const Globals& globals) {
 void AddShow(CLI::App& app, Globals& globals) {
   CLI::App& list = *app.add_subcommand("list", "Jobs, newest first");
   auto flags = std::make_shared<ListFlags>();
-  list.add_option("--state", flags->states, "Only jobs in this state; repeatable");
+  CLI::Option& state = *list.add_option("--state", flags->states, "Only jobs in this state; repeatable");
+  globals.offers[&state] = StateWords();
   list.add_option("--limit", flags->limit, "At most this many")->check(CLI::PositiveNumber);
   list.callback([flags, &globals] { RunList(*flags, globals); });
 
