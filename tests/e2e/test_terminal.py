@@ -73,6 +73,16 @@ def trains(daemon, script, *args):
     return daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}", *args)
 
 
+def leave(daemon, terminal, job):
+    """Ctrl-C: what was shown until then. The job goes on, and is ended here."""
+    terminal.press("\x03")
+    code, text = terminal.end()
+    assert code == 130, text
+    assert daemon.state(job) == "RUNNING"
+    daemon.ctl("cancel", job)
+    return text
+
+
 def test_watch_fits_40_columns_and_follows_a_resize(daemon):
     job = trains(daemon, "begin tell step 1 train 60000 finish")
     daemon.wait_step(job, 20)
@@ -84,11 +94,7 @@ def test_watch_fits_40_columns_and_follows_a_resize(daemon):
     start = len(watch.output)
     watch.resize(100)
     watch.until("lr 0.001", start=start)
-    watch.press("\x03")
-    code, text = watch.end()
-    assert code == 130 and "detached; the job goes on" in text
-    assert daemon.state(job) == "RUNNING"
-    daemon.ctl("cancel", job)
+    assert "detached; the job goes on" in leave(daemon, watch, job)
 
 
 def test_watch_shows_a_curve(daemon):
@@ -96,9 +102,7 @@ def test_watch_shows_a_curve(daemon):
     daemon.wait_step(job, 40)
     watch = OnTerminal(daemon.env | {"LC_ALL": "C.UTF-8"}, "watch", job, columns=130)
     watch.until("█▁")
-    watch.press("\x03")
-    assert watch.end()[0] == 130
-    daemon.ctl("cancel", job)
+    leave(daemon, watch, job)
 
 
 def test_watch_with_logs_and_without_a_terminal(daemon):
@@ -169,21 +173,68 @@ def test_top_watches_and_comes_back(daemon):
     at = top.until("attempt 1 trains", start=at)
     top.press("\x03")
     top.until("\x1b[?1049h", start=at)
-    top.press("\x03")
-    code, text = top.end()
-    assert code == 130 and "left; the jobs go on" in text
-    assert daemon.state(job) == "RUNNING"
-    daemon.ctl("cancel", job)
+    assert "left; the jobs go on" in leave(daemon, top, job)
 
 
 def test_top_outlives_the_daemon_and_dies_of_signals_tidily(daemon):
-    top = OnTerminal(daemon.env, "top")
-    at = top.until("ddpd 0")
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    daemon.wait_step(job, 20)
+    top = OnTerminal(daemon.env, "top", columns=120)
+    at = top.until(job)
     daemon.kill()
-    at = top.until("no daemon answers", start=at)
+    at = top.until("no daemon answers; this is 2s old", start=at)
+    # What was known is still shown, and a key is told that nothing can be done.
+    at = top.press("py")
+    at = top.until(f"no daemon answers; nothing was done to {job}", start=at)
     daemon.start()
     at = top.until("ddpd 0", start=at)
+    assert daemon.state(job) == "RUNNING"
+    # It steers the new one.
+    at = top.press("py")
+    top.until("PAUSED", start=at)
     os.kill(top.pid, signal.SIGTERM)
     code, text = top.end()
     assert code == -signal.SIGTERM
     assert text.endswith("\x1b[?1049l")
+
+
+def test_top_notices_a_daemon_that_says_nothing(daemon):
+    top = OnTerminal(daemon.env, "top")
+    at = top.until("ddpd 0")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        at = top.until("no daemon answers; this is ", start=at, timeout=40)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    top.until("ddpd 0", start=at)
+    top.press("q")
+    assert top.end()[0] == 0
+
+
+def test_top_tells_of_what_happens_elsewhere_at_once(daemon):
+    top = OnTerminal(daemon.env, "top", columns=120)
+    at = top.until("slots: 0-1 free")
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    at = top.until("RUNNING", start=at)
+    assert f"slots: 0 {job}, 1 free" in visible(top.output[at - 2000 :])
+    daemon.ctl("cancel", job)
+    at = top.until("CANCELLED", start=at)
+    daemon.ctl("delete", job)
+    top.until("  0 live of ", start=at)
+    top.read(1)
+    frame = top.output[top.output.rindex("\x1b[H") :]
+    assert job not in frame and "slots: 0-1 free" in frame
+    top.press("q")
+    assert top.end()[0] == 0
+
+
+def test_top_needs_a_terminal_that_moves_its_cursor(daemon):
+    code, text = on_a_terminal(daemon.env, "top", term="dumb")
+    assert code == 2 and "--once prints one frame" in text
+
+
+def test_watch_on_a_dumb_terminal_prints_lines(daemon):
+    job = trains(daemon, "begin step 1 finish")
+    assert daemon.wait(job) == "SUCCEEDED"
+    code, text = on_a_terminal(daemon.env, "watch", job, term="dumb")
+    assert code == 0 and "\x1b" not in text and "SUCCEEDED" in text
