@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "client/new_file.h"
 #include "client/text_table.h"
+#include "client/verbs/choice.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
 #include "common/text.h"
@@ -235,10 +236,8 @@ void AddCheckpoints(CLI::App& app, Globals& globals) {
                                       "FILE.pt (Python: torch.load(FILE, weights_only=True)) or FILE.safetensors");
   file.required();
   globals.offers[&file] = "FILE";
-  CLI::Option& format =
-      *out.add_option("--format", exported->format, "pt or safetensors, for a name that does not say it");
-  format.check(CLI::IsMember({"pt", "safetensors"}).description(""));
-  globals.offers[&format] = "pt|safetensors";
+  AddChoice(out, "--format", exported->format, Words({"pt", "safetensors"}),
+            "pt or safetensors, for a name that does not say it", globals);
   out.add_flag("--force", exported->force, "Replace a file that is there");
   out.callback([exported, &globals] { RunExport(*exported, globals); });
 

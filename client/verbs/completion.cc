@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/completion/scripts.h"
+#include "client/verbs/choice.h"
 #include "client/verbs/verbs.h"
 #include "common/text.h"
 
@@ -74,9 +75,7 @@ void AddCompletion(CLI::App& app, Globals& globals) {
   CLI::App& verb = *app.add_subcommand(
       "completion", "Print what makes a shell complete ddpctl, as in: source <(ddpctl completion bash)");
   auto shell = std::make_shared<std::string>();
-  CLI::Option* option = verb.add_option("SHELL", *shell, "bash, zsh or fish");
-  option->required()->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
-  globals.offers[option] = "bash|zsh|fish";
+  AddChoice(verb, "SHELL", *shell, Words({"bash", "zsh", "fish"}), "bash, zsh or fish", globals).required();
   verb.callback([shell] { Print(CompletionScript(*shell)); });
 }
 

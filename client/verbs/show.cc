@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/text_table.h"
 #include "client/verbs/verbs.h"
@@ -56,7 +57,8 @@ void RunList(const ListFlags& flags, const Globals& globals) {
   for (const std::string& name : flags.states) {
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     if (!v1::JobState_Parse("JOB_STATE_" + absl::AsciiStrToUpper(name), &state)) {
-      throw ExitError(kUsage, absl::StrCat("--state: unknown state \"", EscapeControls(name), "\""));
+      throw ExitError(kUsage, absl::StrCat("--state: must be one of ", absl::StrReplaceAll(StateWords(), {{"|", ", "}}),
+                                           "; got \"", EscapeControls(name), "\""));
     }
     request.add_states(state);
   }

@@ -2,11 +2,13 @@
 
 
 import os
+import re
 import signal
+import subprocess
 
 import pytest
 
-from harness import BIN
+from harness import BIN, poll
 from terminal import OnTerminal, on_a_terminal, visible
 
 FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
@@ -58,7 +60,7 @@ def test_colours_only_on_a_terminal_that_wants_them(daemon, job):
 
 def test_a_series_without_points_is_named(daemon, job):
     done = daemon.run("metrics", job, "--plot", "--series", "los")
-    assert "--series los: there are no points" in done.stderr
+    assert done.returncode == 4 and "--series los: there are no points" in done.stderr
 
 
 def test_flags_that_exclude_each_other(daemon, job):
@@ -128,6 +130,26 @@ def test_watch_logs_survive_a_restart_of_the_daemon_without_doubles(daemon):
     code, text = watch.end()
     assert code == 1
     assert text.count("rank 0 | first") == 1 and text.count("rank 0 | second") == 1
+
+
+@pytest.mark.parametrize("command", [("metrics", "--follow", "--series", "loss"), ("logs", "-f")])
+def test_what_is_followed_survives_a_restart_of_the_daemon_without_doubles(daemon, tmp_path, command):
+    job = trains(daemon, "begin print first tell step 1 wait-stop print second step 2 finish")
+    daemon.wait_step(job, 1)
+    with open(tmp_path / "out", "w") as out:
+        follower = subprocess.Popen([BIN / "ddpctl", "--no-autostart", command[0], job, *command[1:]], env=daemon.env, stdout=out,
+                                    stderr=subprocess.PIPE, text=True)
+    poll(lambda: re.search("first|,loss,1,", (tmp_path / "out").read_text()), "its beginning")
+    daemon.kill()
+    daemon.start()
+    daemon.ctl("cancel", job)
+    _, talk = follower.communicate(timeout=30)
+    assert follower.returncode == 0 and "looking for the daemon" in talk
+    lines = [line for line in (tmp_path / "out").read_text().splitlines() if line.startswith("1,loss,") or line.endswith(("first", "second"))]
+    if command[0] == "logs":
+        assert lines == ["rank 0 | first", "rank 0 | second"]
+    else:
+        assert [line.split(",")[2] for line in lines] == ["1", "2"]
 
 
 def test_top_once_is_plain(daemon, job):
