@@ -7,18 +7,18 @@ import subprocess
 
 import pytest
 
-from harness import BIN
-from terminal import OnTerminal
+from harness import BIN, poll
+from terminal import OnTerminal, visible
 
 FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
 
 
 @pytest.fixture(scope="module")
 def jobs(daemon):
-    """One that has ended and one that waits: it wants more slots than there will be while the third one trains."""
+    """One that has ended and one that goes on."""
     ended = daemon.submit("--mode", "pretrain", "--nproc", 1, "--name", "old", "--model-option", "rank-0=begin step 1 finish")
     assert daemon.wait(ended) == "SUCCEEDED"
-    live = daemon.submit("--mode", "pretrain", "--nproc", 1, "--name", "new", "--model-option", "rank-0=begin train 60000 finish")
+    live = daemon.submit("--mode", "pretrain", "--nproc", 1, "--name", "new", "--model-option", "rank-0=begin tell step 1 wait-stop finish")
     daemon.wait_step(live, 1)
     return {"ended": ended, "live": live}
 
@@ -113,7 +113,8 @@ def press_tab(daemon, program, prepare, line, expect):
     at = shell.press(line)
     shell.until(line.split()[-1], start=at)
     shell.press("\t")
-    shell.until(expect, start=at)
+    # zsh draws the space behind a whole word in bold.
+    poll(lambda: shell.read() and expect in visible(shell.output[at:]), f"{expect!r} behind {line!r}", 30)
     shell.press("\x15exit\n")
     shell.end()
 
