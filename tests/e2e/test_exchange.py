@@ -189,4 +189,4 @@ def test_lists_show_no_loss_that_an_import_does_not_have(daemon, tmp_path):
         text = daemon.ctl(*verb)
         (row,) = [line for line in text.splitlines() if line.startswith(job)]
         assert "0.0000" not in row
-    assert "loss" not in daemon.run("watch", job).stderr
+    assert "done: step" not in daemon.run("watch", job).stderr
