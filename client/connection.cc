@@ -59,6 +59,7 @@ Connection::Connection(std::string address, const std::string& tls_ca) {
   logs_ = v1::LogService::NewStub(channel_);
   checkpoints_ = v1::CheckpointService::NewStub(channel_);
   system_ = v1::SystemService::NewStub(channel_);
+  live_ = v1::LiveService::NewStub(channel_);
 }
 
 std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration deadline) const {
@@ -78,11 +79,11 @@ bool Connection::Connect(absl::Duration timeout) {
   return state == GRPC_CHANNEL_READY;
 }
 
-std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options) {
+std::unique_ptr<Connection> Connection::Find(const ConnectionOptions& options, absl::Duration timeout) {
   const std::string address = ReadAddress(options);
   if (address.empty()) return nullptr;
   std::unique_ptr<Connection> connection(new Connection(address, options.address.empty() ? "" : options.tls_ca));
-  if (!connection->Connect(absl::Seconds(2))) return nullptr;
+  if (!connection->Connect(timeout)) return nullptr;
   connection->token_ = ReadToken(options);
   return connection;
 }

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "ddp/v1/checkpoint.grpc.pb.h"
 #include "ddp/v1/job.grpc.pb.h"
+#include "ddp/v1/live.grpc.pb.h"
 #include "ddp/v1/log.grpc.pb.h"
 #include "ddp/v1/metric.grpc.pb.h"
 #include "ddp/v1/system.grpc.pb.h"
@@ -30,8 +31,8 @@ class Connection {
  public:
   // Starts a daemon when none runs and `autostart` allows it. Throws ExitError (kNoDaemon).
   static Connection Open(const ConnectionOptions& options);
-  // Never starts one. Null: none answers.
-  static std::unique_ptr<Connection> Find(const ConnectionOptions& options);
+  // Never starts one. Null: none answers within the time.
+  static std::unique_ptr<Connection> Find(const ConnectionOptions& options, absl::Duration timeout = absl::Seconds(2));
 
   // With the token; the default deadline is for calls that answer at once.
   std::unique_ptr<grpc::ClientContext> Context(absl::Duration deadline = absl::Seconds(30)) const;
@@ -43,6 +44,7 @@ class Connection {
   v1::LogService::Stub& logs() { return *logs_; }
   v1::CheckpointService::Stub& checkpoints() { return *checkpoints_; }
   v1::SystemService::Stub& system() { return *system_; }
+  v1::LiveService::Stub& live() { return *live_; }
 
  private:
   Connection(std::string address, const std::string& tls_ca);
@@ -57,6 +59,7 @@ class Connection {
   std::unique_ptr<v1::LogService::Stub> logs_;
   std::unique_ptr<v1::CheckpointService::Stub> checkpoints_;
   std::unique_ptr<v1::SystemService::Stub> system_;
+  std::unique_ptr<v1::LiveService::Stub> live_;
 };
 
 }  // namespace ddp

@@ -31,39 +31,17 @@ InterruptGuard::InterruptGuard() {
     char byte = 0;
     while (read(interrupt_pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
-    std::lock_guard lock(mutex_);
-    if (leaving_) return;
-    interrupted_ = true;
-    for (grpc::ClientContext* context : contexts_) context->TryCancel();
+    if (!leaving_) calls_.CancelAll();
   });
 }
 
 InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &old_, nullptr);
-  {
-    std::lock_guard lock(mutex_);
-    leaving_ = true;
-  }
+  leaving_ = true;
   OnInterrupt(SIGINT);  // wakes the thread
   thread_.join();
   close(interrupt_pipe[0]);
   close(interrupt_pipe[1]);
-}
-
-void InterruptGuard::Add(grpc::ClientContext* context) {
-  std::lock_guard lock(mutex_);
-  contexts_.insert(context);
-  if (interrupted_) context->TryCancel();
-}
-
-void InterruptGuard::Remove(grpc::ClientContext* context) {
-  std::lock_guard lock(mutex_);
-  contexts_.erase(context);
-}
-
-bool InterruptGuard::interrupted() {
-  std::lock_guard lock(mutex_);
-  return interrupted_;
 }
 
 }  // namespace ddp

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/completion/scripts.h"
+#include "client/verbs/choice.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
 #include "common/text.h"
@@ -25,20 +27,36 @@ std::vector<std::string> VerbNames(const CLI::App& app) {
   return names;
 }
 
-// What is wrong with the words of the command line: a verb that does not exist or is missing, or as the parser says it.
-std::string UsageText(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* family = &app;
-  while (!family->get_subcommands().empty()) family = family->get_subcommands().front();
-  if (family->get_require_subcommand_min() == 0) return error.what();
-  const std::vector<std::string> names = VerbNames(*family);
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  if (!unknown.empty()) {
-    const std::string near = NearestName(unknown[0], names);
-    return absl::StrCat("unknown verb \"", EscapeControls(unknown[0]), "\"",
-                        near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+// "--lr" of the verb and of what it belongs to.
+std::vector<std::string> FlagNames(const CLI::App* verb) {
+  std::vector<std::string> names;
+  for (; verb != nullptr; verb = verb->get_parent()) {
+    for (const CLI::Option* option : verb->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
   }
-  return family == &app ? error.what()
-                        : absl::StrCat(family->get_name(), " needs one of: ", absl::StrJoin(names, ", "));
+  return names;
+}
+
+std::string Unknown(const std::string& kind, const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = NearestName(word, known);
+  return absl::StrCat("unknown ", kind, " \"", EscapeControls(word), "\"",
+                      near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"));
+}
+
+// What is wrong with the words of the command line: a verb or flag that does not exist or is missing, or as the parser
+// says it.
+std::string UsageText(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  for (const std::string& word : unknown) {
+    if (word.size() > 1 && word[0] == '-') return Unknown("flag", word.substr(0, word.find('=')), FlagNames(verb));
+  }
+  if (verb->get_require_subcommand_min() == 0) return error.what();
+  const std::vector<std::string> names = VerbNames(*verb);
+  if (!unknown.empty()) return Unknown("verb", unknown[0], names);
+  return verb == &app ? error.what() : absl::StrCat(verb->get_name(), " needs one of: ", absl::StrJoin(names, ", "));
 }
 
 int Run(int argc, char** argv) {
@@ -52,24 +70,25 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "ddpctl " DDP_VERSION);
-  app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")->capture_default_str();
+  globals.offers[app.add_option("--home", globals.connection.home, "The daemon's home ($DDPD_HOME)")
+                     ->capture_default_str()] = "FOLDER";
   app.add_option("--address", globals.connection.address,
                  "HOST:PORT or, with TLS, https://HOST:PORT of the daemon ($DDPD_ADDRESS); default: from its home");
-  app.add_option(
+  globals.offers[app.add_option(
       "--tls-ca", globals.connection.tls_ca,
       "PEM file of the certificate or authority to trust at --address ($DDPD_TLS_CA); https://HOST:PORT without "
-      "it: the system's authorities");
-  app.add_option("--token-file", globals.connection.token_file,
-                 "File with the daemon's token ($DDPD_TOKEN: the token itself)");
+      "it: the system's authorities")] = "FILE";
+  globals.offers[app.add_option("--token-file", globals.connection.token_file,
+                                "File with the daemon's token ($DDPD_TOKEN: the token itself)")] = "FILE";
   bool no_autostart = false;
   app.add_flag("--no-autostart", no_autostart, "Do not start a daemon when none runs");
-  const std::map<std::string, OutputFormat> formats{{"table", OutputFormat::kTable},
-                                                    {"wide", OutputFormat::kWide},
-                                                    {"json", OutputFormat::kJson},
-                                                    {"yaml", OutputFormat::kYaml}};
-  app.add_option("-o,--output", globals.format, "table, wide, json or yaml")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))
-      ->type_name("FORMAT");
+  AddChoice(app, "-o,--output", globals.format,
+            {{"table", OutputFormat::kTable},
+             {"wide", OutputFormat::kWide},
+             {"json", OutputFormat::kJson},
+             {"yaml", OutputFormat::kYaml}},
+            "table, wide, json or yaml", globals)
+      .type_name("FORMAT");
   app.parse_complete_callback([&] {
     globals.connection.autostart = !no_autostart;
     globals.connection.home = std::filesystem::absolute(globals.connection.home).lexically_normal();
@@ -87,7 +106,12 @@ int Run(int argc, char** argv) {
   AddCheckpoints(app, globals);
   AddDashboard(app, globals);
   AddDaemon(app, globals);
+  AddCompletion(app, globals);
   try {
+    if (argc > 2 && argv[1] == std::string(kCompleteWord)) {
+      AnswerShell(app, globals, {argv + 3, argv + argc});
+      return kOk;
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace ddp {
 
@@ -58,6 +59,12 @@ std::string AgeText(absl::Duration age) {
   if (seconds < 2 * 3600) return absl::StrCat(seconds / 60, "m");
   if (seconds < 48 * 3600) return absl::StrCat(seconds / 3600, "h");
   return absl::StrCat(seconds / 86400, "d");
+}
+
+std::string LossText(const v1::Job& job) {
+  const v1::Progress& progress = job.progress();
+  const bool measured = progress.step() > 0 && (!job.spec().has_imported() || progress.loss() != 0);
+  return measured ? absl::StrFormat("%.4f", progress.loss()) : "-";
 }
 
 }  // namespace ddp

@@ -29,6 +29,8 @@ std::string ModeText(v1::Mode mode);
 std::string TimeText(const google::protobuf::Timestamp& time);
 // "45s", "12m", "3h", "2d"
 std::string AgeText(absl::Duration age);
+// Of the last step, "0.6931"; "-" when there is none: before the first step, or of an import that has none.
+std::string LossText(const v1::Job& job);
 
 }  // namespace ddp
 

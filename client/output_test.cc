@@ -38,5 +38,18 @@ TEST(TextTableTest, LinesUpAndEscapes) {
             "22  Zürich  y\n");
 }
 
+TEST(OutputTest, LossOfTheLastStep) {
+  v1::Job job;
+  EXPECT_EQ(LossText(job), "-");
+  job.mutable_progress()->set_step(12);
+  EXPECT_EQ(LossText(job), "0.0000");
+  job.mutable_progress()->set_loss(0.69314718);
+  EXPECT_EQ(LossText(job), "0.6931");
+  job.mutable_spec()->mutable_imported()->set_source("/runs/a");
+  EXPECT_EQ(LossText(job), "0.6931");
+  job.mutable_progress()->clear_loss();
+  EXPECT_EQ(LossText(job), "-");
+}
+
 }  // namespace
 }  // namespace ddp

@@ -144,26 +144,30 @@ const std::vector<SpecFlag>& SpecFlags() {
        "mlm, clm, embedding or denoising to pretrain; classification or regression to finetune; default: what fits",
        false},
       {"--data", "training.data.source",
-       "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a file: see docs/data.md", false},
-      {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false},
+       "wordnet (default), wordnet:noun|verb|adj|adv, fashion-mnist, or a file: see docs/data.md", false,
+       "wordnet|wordnet:noun|wordnet:verb|wordnet:adj|wordnet:adv|fashion-mnist|FILE"},
+      {"--valid", "training.data.valid", "File to validate on, or none; default: hold out a part of the data", false,
+       "none|FILE"},
       {"--valid-fraction", "training.data.valid_fraction", "Part that is held out (0.1)", false},
       {"--text-column", "training.data.text_column", "Column of a CSV/TSV file with the text", false},
       {"--feature-columns", "training.data.feature_columns", "Columns with numbers, separated by commas", true},
       {"--label-column", "training.data.label_column", "Column to learn", false},
       {"--limit", "training.data.limit", "Use only the first N training samples", false},
-      {"--tokenizer", "training.data.tokenizer", "words (default), bytes, or sentencepiece:FILE.model", false},
+      {"--tokenizer", "training.data.tokenizer", "words (default), bytes, or sentencepiece:FILE.model", false,
+       "words|bytes|sentencepiece:"},
       {"--vocab-size", "training.data.vocab_size", "Entries of the vocabulary (words 16384, token files 50257)", false},
-      {"--labels", "training.data.labels", "File with the labels of IDX or npy data", false},
-      {"--valid-labels", "training.data.valid_labels", "The same for the file of --valid", false},
+      {"--labels", "training.data.labels", "File with the labels of IDX or npy data", false, "FILE"},
+      {"--valid-labels", "training.data.valid_labels", "The same for the file of --valid", false, "FILE"},
       {"--image-shape", "training.data.image_shape", "CxHxW of the rows of tables or flat arrays", false},
-      {"--token-type", "training.data.token_type", "uint16 (default) or uint32, of raw token files", false},
+      {"--token-type", "training.data.token_type", "uint16 (default) or uint32, of raw token files", false,
+       "uint16|uint32"},
       {"--max-tokens", "training.data.max_tokens", "Texts are cut to, token files read in windows of this many (32)",
        false},
       {"--model", "training.model.name", "text-encoder, gpt, convnet, resnet18 or mlp; default: what fits the data",
-       false},
+       false, "text-encoder|gpt|convnet|resnet18|mlp"},
       {"--model-option", "training.model.options", "NAME=VALUE, see docs/models.md; repeatable", true},
       {"--init-from", "training.init_from", "JOB, JOB@best, JOB@STEP, or a checkpoint folder or .safetensors file",
-       false},
+       false, "JOB|FILE"},
       {"--reinit", "training.reinit", "Pattern of tensor names that start fresh; repeatable", true},
       {"--freeze", "training.freeze", "Pattern of tensor names that are not trained; repeatable", true},
       {"--epochs", "training.epochs", "Epochs (9)", false},
@@ -190,7 +194,8 @@ const std::vector<SpecFlag>& SpecFlags() {
       {"--seed", "training.seed", "Seed of order, initial weights, masks and dropout (0)", false},
       {"--checkpoint-every", "training.checkpoint_every", "Also save every N steps", false},
       {"--keep", "training.keep", "Newest checkpoints to keep, beside the best one (3)", false},
-      {"--best-metric", "training.best_metric", "valid_loss (default), valid_acc, train_loss or train_acc", false},
+      {"--best-metric", "training.best_metric", "valid_loss (default), valid_acc, train_loss or train_acc", false,
+       "valid_loss|valid_acc|train_loss|train_acc"},
       {"--patience", "training.patience", "Stop after N epochs without a better best metric (0: never)", false},
       {"--watch-every", "training.watch_every", "Histograms of parameters and gradients every N steps", false},
       {"--valid-every", "training.valid_every", "Also validate every N steps", false},
@@ -204,6 +209,8 @@ const std::vector<SpecFlag>& SpecFlags() {
   };
   return kFlags;
 }
+
+std::string WordsOf(const SpecFlag& flag) { return *flag.words != 0 ? flag.words : FieldWords(flag.field); }
 
 std::string FlagOf(const std::string& field) {
   const std::string plain = field.substr(0, field.find('['));

@@ -15,8 +15,11 @@ struct SpecFlag {
   const char* flag;   // "--lr"
   const char* field;  // "training.lr"
   const char* help;
-  bool repeated;  // may be given several times; else the last one counts
+  bool repeated;           // may be given several times; else the last one counts
+  const char* words = "";  // what may be given, for completion (completion/offers.h); "": see WordsOf
 };
+// What may be given to the flag; "": no word comes to mind.
+std::string WordsOf(const SpecFlag& flag);
 const std::vector<SpecFlag>& SpecFlags();
 // "--lr" for "training.lr"; "" when the field has no flag. Indices are ignored ("tags[1]").
 std::string FlagOf(const std::string& field);

@@ -129,4 +129,22 @@ absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::str
   return absl::OkStatus();
 }
 
+std::string FieldWords(const std::string& path) {
+  const google::protobuf::Descriptor* message = v1::JobSpec::descriptor();
+  const FieldDescriptor* field = nullptr;
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(path, '.'))) {
+    field = message == nullptr ? nullptr : message->FindFieldByName(name);
+    if (field == nullptr) return "";
+    message = field->message_type();
+  }
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return "true|false";
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return "";
+  const EnumDescriptor& type = *field->enum_type();
+  std::vector<std::string> words;
+  for (int i = 0; i < type.value_count(); ++i) {
+    if (type.value(i)->number() != 0) words.push_back(ShortName(type, type.value(i)->name()));
+  }
+  return absl::StrJoin(words, "|");
+}
+
 }  // namespace ddp

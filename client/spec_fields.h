@@ -19,6 +19,9 @@ namespace ddp {
 // field's type.
 absl::Status SetField(v1::JobSpec& spec, const std::string& path, const std::string& text);
 
+// The values of the field separated by "|", when it has few: of an enum or a bool. "" for any other field.
+std::string FieldWords(const std::string& path);
+
 // One value into one field of one message (add: repeated fields).
 absl::Status SetValue(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                       const std::string& text);

@@ -24,12 +24,12 @@ constexpr absl::Duration kPlain = absl::Seconds(2);
 constexpr char kEraseLine[] = "\r\x1b[K";
 constexpr char kUp[] = "\x1b[A";
 constexpr char kEraseBelow[] = "\r\x1b[J";
+}  // namespace
 
 bool IsTerminal(int fd) {
   const char* term = std::getenv("TERM");
   return isatty(fd) == 1 && term != nullptr && std::strcmp(term, "dumb") != 0;
 }
-}  // namespace
 
 std::optional<int> TerminalColumns(int fd) {
   winsize size{};

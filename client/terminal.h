@@ -15,6 +15,9 @@
 
 namespace ddp {
 
+// The descriptor is a terminal that understands escape codes.
+bool IsTerminal(int fd);
+
 // Of the terminal behind the descriptor; unset: it is none, or does not know.
 std::optional<int> TerminalColumns(int fd);
 

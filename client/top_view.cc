@@ -38,7 +38,7 @@ std::vector<std::string> Cells(const v1::Job& job, const Spark* curve, Glyphs gl
       StateName(job.state()),
       p.total_steps() > 0 ? absl::StrCat(p.step(), "/", p.total_steps()) : "-",
       p.total_steps() > 0 ? absl::StrCat(std::min(p.epoch() + 1, std::max(1, p.epochs())), "/", p.epochs()) : "-",
-      steps ? absl::StrFormat("%.4f", p.loss()) : "-",
+      LossText(job),
       curve == nullptr ? "" : curve->Text(kCurveCells, glyphs),
       p.has_accuracy() ? absl::StrFormat("%.4f", p.accuracy()) : "-",
       steps ? absl::StrFormat("%g", p.lr()) : "-",
@@ -117,6 +117,7 @@ void TopView::Update(std::vector<v1::Job> jobs, v1::SystemInfo info) {
   curves_ = std::move(curves);
   jobs_ = std::move(jobs);
   info_ = std::move(info);
+  seen_ = true;
 }
 
 size_t TopView::Selected() const {
@@ -168,6 +169,17 @@ TopAction TopView::Press(Key key) {
   return {};
 }
 
+std::string TopView::Head(absl::Time now) const {
+  if (!trouble_.empty()) {
+    return absl::StrCat(EscapeControls(trouble_), "; ",
+                        seen_ ? absl::StrCat("this is ", AgeText(now - told_), " old") : "looking for it ...");
+  }
+  if (!seen_) return "asking the daemon ...";
+  const auto live = std::count_if(jobs_.begin(), jobs_.end(), [](const v1::Job& job) { return !IsEnded(job.state()); });
+  return absl::StrCat("ddpd ", EscapeControls(info_.version()), " on ", EscapeControls(info_.hostname()), "  ", live,
+                      " live of ", jobs_.size(), jobs_.size() == 1 ? " job" : " jobs");
+}
+
 std::string TopView::Foot() const {
   if (asked_.kind != TopAction::kNone) return absl::StrCat(Verb(asked_.kind), " ", asked_.job, "? y/n");
   if (!message_.empty()) return EscapeControls(message_);
@@ -176,13 +188,9 @@ std::string TopView::Foot() const {
 }
 
 std::vector<std::string> TopView::Frame(int width, int height, absl::Time now, bool marks) const {
-  const auto live = std::count_if(jobs_.begin(), jobs_.end(), [](const v1::Job& job) { return !IsEnded(job.state()); });
   std::vector<std::string> lines;
   const auto add = [&](const std::string& text) { lines.emplace_back(CutColumns(text, width)); };
-  add(trouble_.empty()
-          ? absl::StrCat("ddpd ", EscapeControls(info_.version()), " on ", EscapeControls(info_.hostname()), "  ", live,
-                         " live of ", jobs_.size(), jobs_.size() == 1 ? " job" : " jobs")
-          : EscapeControls(trouble_));
+  add(Head(now));
   add(SlotsText(info_));
   std::vector<std::vector<std::string>> rows{{}};
   for (const Column& column : kColumns) rows[0].emplace_back(column.title);

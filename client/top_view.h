@@ -30,8 +30,11 @@ class TopView {
   void Update(std::vector<v1::Job> jobs, v1::SystemInfo info);
   // One line at the bottom until the next key: what came of an action.
   void Tell(const std::string& message) { message_ = message; }
-  // Not empty: why there is nothing newer than what is shown.
-  void SetTrouble(const std::string& trouble) { trouble_ = trouble; }
+  // Not empty: why there is nothing newer than what is shown, which the daemon vouched for at `told`.
+  void SetTrouble(const std::string& trouble, absl::Time told) {
+    trouble_ = trouble;
+    told_ = told;
+  }
 
   TopAction Press(Key key);
 
@@ -43,9 +46,11 @@ class TopView {
   size_t Selected() const;
   void Select(size_t index);
   void Ask(TopAction::Kind kind);
+  std::string Head(absl::Time now) const;
   std::string Foot() const;
 
   const Glyphs glyphs_;
+  bool seen_ = false;  // Update was called
   std::vector<v1::Job> jobs_;
   v1::SystemInfo info_;
   std::map<std::string, Spark> curves_;  // by job
@@ -53,6 +58,7 @@ class TopView {
   TopAction asked_;                      // waits for yes or no
   std::string message_;
   std::string trouble_;
+  absl::Time told_ = absl::InfinitePast();
 };
 
 }  // namespace ddp

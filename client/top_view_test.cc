@@ -99,14 +99,35 @@ TEST(TopViewTest, StoppingIsAskedFirst) {
   EXPECT_EQ(view.Press(Key::kQuit).kind, TopAction::kQuit);
 }
 
-TEST(TopViewTest, TroubleAndMessages) {
+TEST(TopViewTest, TroubleSaysHowOldTheRestIs) {
+  TopView before(Glyphs::kAscii);
+  EXPECT_EQ(Frame(before)[0], "asking the daemon ...");
+  before.SetTrouble("no daemon answers", absl::InfinitePast());
+  EXPECT_EQ(Frame(before)[0], "no daemon answers; looking for it ...");
   TopView view = Three();
-  view.SetTrouble("no daemon\x1b[2J");
+  view.SetTrouble("no daemon\x1b[2J", absl::FromUnixSeconds(kNow - 12));
+  EXPECT_EQ(Frame(view)[0], "no daemon\\x1B[2J; this is 12s old");
+  EXPECT_EQ(Frame(view)[3].substr(0, 2), "02");
+  view.SetTrouble("", absl::FromUnixSeconds(kNow));
+  EXPECT_EQ(Frame(view)[0], "ddpd 1.2 on box  2 live of 3 jobs");
+}
+
+TEST(TopViewTest, AMessageStaysUntilTheNextKey) {
+  TopView view = Three();
   view.Tell("01 CANCELLING");
-  EXPECT_EQ(Frame(view)[0], "no daemon\\x1B[2J");
   EXPECT_EQ(Frame(view, 120, 24, true).back(), "01 CANCELLING");
   view.Press(Key::kDown);
   EXPECT_EQ(Frame(view, 120, 24, true).back(), "q quit  j/k select  enter watch  c cancel  p pause  r resume");
+}
+
+TEST(TopViewTest, AnImportMayHaveNoLoss) {
+  v1::Job job = Make("01", v1::JOB_STATE_SUCCEEDED, 12);
+  job.mutable_spec()->mutable_imported()->set_source("/runs/a");
+  job.mutable_progress()->set_loss(0);
+  job.mutable_progress()->set_total_steps(0);
+  TopView view(Glyphs::kAscii);
+  view.Update({job}, Info());
+  EXPECT_EQ(Frame(view, 40)[3], "01  n01   SUCCEEDED     -     -    -");
 }
 
 TEST(TopViewTest, NoJobs) {

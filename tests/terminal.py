@@ -13,13 +13,13 @@ from harness import BIN
 
 
 class OnTerminal:
-    """ddpctl on a terminal of its own, steered by keys."""
+    """ddpctl, or another program, on a terminal of its own, steered by keys."""
 
-    def __init__(self, env, *args, columns=80, rows=24):
+    def __init__(self, env, *args, columns=80, rows=24, term="xterm", program=(BIN / "ddpctl", "--no-autostart")):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execve(BIN / "ddpctl", ["ddpctl", "--no-autostart", *map(str, args)], env | {"TERM": "xterm"})
+            os.execve(program[0], list(map(str, (*program, *args))), env | {"TERM": term})
         self.output = ""
         self.bytes = b""
 
@@ -62,9 +62,9 @@ class OnTerminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), self.output
 
 
-def on_a_terminal(env, *args, columns=80, rows=24):
+def on_a_terminal(env, *args, **options):
     """(exit code, what a terminal gets)"""
-    return OnTerminal(env, *args, columns=columns, rows=rows).end()
+    return OnTerminal(env, *args, **options).end()
 
 
 def visible(text):

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "client/new_file.h"
 #include "client/text_table.h"
+#include "client/verbs/choice.h"
 #include "client/verbs/verbs.h"
 #include "common/files.h"
 #include "common/text.h"
@@ -231,11 +232,12 @@ void AddCheckpoints(CLI::App& app, Globals& globals) {
   CLI::App& out = Verb(family, "export", "Write a model's weights to a file of this machine");
   out.add_option("JOB", exported->checkpoint, "JOB or JOB@last for the newest checkpoint, JOB@best, JOB@STEP")
       ->required();
-  out.add_option("-o,--file", exported->file,
-                 "FILE.pt (Python: torch.load(FILE, weights_only=True)) or FILE.safetensors")
-      ->required();
-  out.add_option("--format", exported->format, "pt or safetensors, for a name that does not say it")
-      ->check(CLI::IsMember({"pt", "safetensors"}));
+  CLI::Option& file = *out.add_option("-o,--file", exported->file,
+                                      "FILE.pt (Python: torch.load(FILE, weights_only=True)) or FILE.safetensors");
+  file.required();
+  globals.offers[&file] = "FILE";
+  AddChoice(out, "--format", exported->format, Words({"pt", "safetensors"}),
+            "pt or safetensors, for a name that does not say it", globals);
   out.add_flag("--force", exported->force, "Replace a file that is there");
   out.callback([exported, &globals] { RunExport(*exported, globals); });
 

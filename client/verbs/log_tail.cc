@@ -51,7 +51,7 @@ bool LogTail::FollowOnce(Connection& connection) {
   request.set_tail(attempt_ == 0 ? kFirstLines : kLinesAfterABreak);
   known_.Repeat();
   const auto context = connection.Context(absl::InfiniteDuration());
-  const Interruptible scope(interrupt_, context.get());
+  const RunningCall scope(interrupt_.calls(), context.get());
   {
     std::lock_guard lock(mutex_);
     if (leaving_) return false;

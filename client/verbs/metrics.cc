@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "client/exchange/rows.h"
 #include "client/text_table.h"
+#include "client/verbs/daemon_link.h"
 #include "client/verbs/metrics_verbs.h"
 
 namespace ddp {
@@ -25,25 +26,32 @@ bool Wanted(const MetricFlags& flags, const std::string& series) {
   return flags.series.empty() || std::find(flags.series.begin(), flags.series.end(), series) != flags.series.end();
 }
 
-void Follow(const MetricFlags& flags, const Globals& globals, Connection& connection) {
+void Follow(const MetricFlags& flags, const Globals& globals, Connection& first) {
   v1::StreamMetricsRequest request;
   request.set_job_id(flags.id);
-  const auto context = connection.Context(absl::InfiniteDuration());
-  const auto stream = connection.metrics().Stream(context.get(), request);
   if (globals.is_text()) Print(kCsvHeader);
-  for (v1::StreamMetricsResponse batch; stream->Read(&batch);) {
-    if (!globals.is_text()) {
-      Print(ToText(batch, globals.format));
-      continue;
+  DaemonLink link(globals.connection, first);
+  for (;;) {
+    const auto context = link.connection().Context(absl::InfiniteDuration());
+    const auto stream = link.connection().metrics().Stream(context.get(), request);
+    for (v1::StreamMetricsResponse batch; stream->Read(&batch);) {
+      link.Works();
+      request.set_after_seq(batch.seq());
+      if (!globals.is_text()) {
+        Print(ToText(batch, globals.format));
+        continue;
+      }
+      if (batch.lagged_from() > 0) {
+        Say(absl::StrCat("batches ", batch.lagged_from(), " to ", batch.seq(), " were skipped: too slow\n"));
+      }
+      for (const v1::MetricColumn& column : batch.columns()) {
+        if (Wanted(flags, column.series())) Print(CsvRows(column, batch.attempt()));
+      }
     }
-    if (batch.lagged_from() > 0) {
-      Say(absl::StrCat("batches ", batch.lagged_from(), " to ", batch.seq(), " were skipped: too slow\n"));
-    }
-    for (const v1::MetricColumn& column : batch.columns()) {
-      if (Wanted(flags, column.series())) Print(CsvRows(column, batch.attempt()));
-    }
+    const grpc::Status status = stream->Finish();
+    if (status.ok()) return;
+    link.Mend(status, [](const std::string& line) { Say(line + "\n"); });
   }
-  Check(stream->Finish());
 }
 
 void Summaries(const MetricFlags& flags, const Globals& globals, Connection& connection) {
@@ -123,7 +131,7 @@ void AddMetrics(CLI::App& app, Globals& globals) {
       ->check(CLI::Range(1, 100000));
   verb.add_flag("--csv", flags->csv, "Every point, as attempt,series,step,time,value");
   verb.add_flag("--follow", flags->follow, "History, then new points until the job ends");
-  AddPlotFlags(verb, flags->plot);
+  AddPlotFlags(verb, flags->plot, globals);
   AddMetricsExport(verb, globals);
   AddMetricsImport(verb, globals);
   verb.callback([flags, &verb, &globals] {

@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/interrupt.h"
+#include "client/verbs/choice.h"
+#include "client/verbs/daemon_link.h"
 #include "client/verbs/metrics_verbs.h"
 #include "client/verbs/point_sink.h"
 #include "common/text.h"
@@ -13,7 +15,6 @@ namespace ddp {
 
 namespace {
 
-constexpr absl::Duration kReconnect = absl::Seconds(60);
 constexpr absl::Duration kExtrasEvery = absl::Seconds(5);
 constexpr absl::Duration kLargeAnswer = absl::Minutes(5);
 constexpr int kMostSteps = 10000;
@@ -161,15 +162,16 @@ class Exporter {
   }
 
   // True: all has been sent.
-  bool FollowOnce(Connection& connection, InterruptGuard& interrupt, grpc::Status& status) {
+  bool FollowOnce(DaemonLink& link, InterruptGuard& interrupt, grpc::Status& status) {
+    Connection& connection = link.connection();
     v1::StreamMetricsRequest request;
     request.set_job_id(flags_.job);
     request.set_after_seq(after_);
     const auto context = connection.Context(absl::InfiniteDuration());
-    const Interruptible scope(interrupt, context.get());
+    const RunningCall scope(interrupt.calls(), context.get());
     const auto stream = connection.metrics().Stream(context.get(), request);
     for (v1::StreamMetricsResponse batch; stream->Read(&batch);) {
-      lost_ = absl::InfinitePast();
+      link.Works();
       if (batch.lagged_from() > 0) {
         // Too slow for live ones; what was left out is history now.
         after_ = batch.lagged_from() - 1;
@@ -189,28 +191,19 @@ class Exporter {
 
   void Follow(Connection& first) {
     InterruptGuard interrupt;
-    std::unique_ptr<Connection> later;
+    DaemonLink link(globals_.connection, first);
     for (;;) {
-      Connection& connection = later ? *later : first;
       grpc::Status status;
-      const bool complete = FollowOnce(connection, interrupt, status);
+      const bool complete = FollowOnce(link, interrupt, status);
       if (interrupt.interrupted()) {
         sink_->Flush();
         throw ExitError(kDetached, absl::StrCat("left; what came so far is in ", sink_->path()));
       }
       if (complete) {
-        Extras(connection);
+        Extras(link.connection());
         return;
       }
-      if (status.ok()) continue;
-      if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw ErrorOf(status);
-      if (lost_ == absl::InfinitePast()) {
-        lost_ = absl::Now();
-        Say("the connection to the daemon is lost; looking for the daemon ...\n");
-      }
-      if (absl::Now() - lost_ > kReconnect) throw ErrorOf(status);
-      absl::SleepFor(absl::Milliseconds(200));
-      if (std::unique_ptr<Connection> found = Connection::Find(globals_.connection)) later = std::move(found);
+      if (!status.ok()) link.Mend(status, [](const std::string& line) { Say(line + "\n"); });
     }
   }
 
@@ -223,7 +216,6 @@ class Exporter {
   std::map<std::string, int64_t> written_;  // the newest step of each histogram and text
   uint64_t after_ = 0;
   int attempt_ = 0;
-  absl::Time lost_ = absl::InfinitePast();
   absl::Time extras_at_ = absl::InfinitePast();
   int64_t points_ = 0, histograms_ = 0, texts_ = 0;
 };
@@ -251,11 +243,15 @@ void AddMetricsExport(CLI::App& metrics, Globals& globals) {
   verb.fallthrough();
   auto flags = std::make_shared<ExportFlags>();
   verb.add_option("JOB", flags->job, "Id, or a unique beginning of it")->required();
-  verb.add_option("--format", flags->format, "tensorboard (event file), csv or jsonl")
-      ->required()
-      ->check(CLI::IsMember({"tensorboard", "csv", "jsonl", "parquet"}).description(""));
-  verb.add_option("-o,--path", flags->sink.path, "The run's folder for tensorboard; else a file, or - for the output")
-      ->required();
+  // Parquet is known, so that its refusal can say why; it is not offered.
+  CLI::Option& format = AddChoice(verb, "--format", flags->format, Words({"tensorboard", "csv", "jsonl", "parquet"}),
+                                  "tensorboard (event file), csv or jsonl", globals);
+  format.required();
+  globals.offers[&format] = "tensorboard|csv|jsonl";
+  CLI::Option& path = *verb.add_option("-o,--path", flags->sink.path,
+                                       "The run's folder for tensorboard; else a file, or - for the output");
+  path.required();
+  globals.offers[&path] = "FILE";
   verb.add_option("--series", flags->series, "Only these, separated by commas")->delimiter(',');
   verb.add_option("--attempt", flags->attempt, "Only this attempt, without histograms; default: the merged view")
       ->check(CLI::PositiveNumber);

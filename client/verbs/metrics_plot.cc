@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "client/plot/chart.h"
 #include "client/terminal.h"
+#include "client/verbs/choice.h"
 #include "client/verbs/metrics_verbs.h"
 
 namespace ddp {
@@ -50,11 +51,7 @@ ChartSeries ToChart(const v1::BucketColumn& column, v1::XAxis x) {
 
 }  // namespace
 
-void AddPlotFlags(CLI::App& verb, PlotFlags& flags) {
-  const std::map<std::string, v1::XAxis> axes{{"step", v1::X_AXIS_STEP},
-                                              {"epoch", v1::X_AXIS_EPOCH},
-                                              {"wall", v1::X_AXIS_WALL_TIME},
-                                              {"relative", v1::X_AXIS_RELATIVE_TIME}};
+void AddPlotFlags(CLI::App& verb, PlotFlags& flags, Globals& globals) {
   verb.add_flag("--plot", flags.on, "Draw a chart of each series")->group("Charts");
   verb.add_flag("--overlay", flags.overlay, "All series in one chart")->group("Charts");
   verb.add_option("--width", flags.width, "Columns; default: of the terminal, or 80")
@@ -65,9 +62,13 @@ void AddPlotFlags(CLI::App& verb, PlotFlags& flags) {
   verb.add_option("--smooth", flags.smooth, "Moving average as in TensorBoard, from 0 to less than 1")
       ->check(CLI::Range(0.0, 0.9999))
       ->group("Charts");
-  verb.add_option("--x", flags.x, "step, epoch, wall or relative (seconds since the first point)")
-      ->transform(CLI::CheckedTransformer(axes, CLI::ignore_case).description(""))
-      ->type_name("AXIS")
+  AddChoice(verb, "--x", flags.x,
+            {{"step", v1::X_AXIS_STEP},
+             {"epoch", v1::X_AXIS_EPOCH},
+             {"wall", v1::X_AXIS_WALL_TIME},
+             {"relative", v1::X_AXIS_RELATIVE_TIME}},
+            "step, epoch, wall or relative (seconds since the first point)", globals)
+      .type_name("AXIS")
       ->group("Charts");
 }
 
@@ -108,6 +109,8 @@ void PlotMetrics(const std::string& job, std::vector<std::string> series, int at
       found.push_back(ToChart(*column, flags.x));
     }
   }
+  if (found.empty())
+    throw ExitError(kNotFound, "none of the series has points; ddpctl metrics JOB lists those that do");
   if (flags.overlay) {
     PrintDrawing(absl::StrJoin(Chart(found, options), "\n") + "\n");
     return;

@@ -18,7 +18,7 @@ struct PlotFlags {
   double smooth = 0;
   v1::XAxis x = v1::X_AXIS_STEP;
 };
-void AddPlotFlags(CLI::App& verb, PlotFlags& flags);
+void AddPlotFlags(CLI::App& verb, PlotFlags& flags, Globals& globals);
 // metrics JOB --plot. No series: those that tell of a training, or the first ones.
 void PlotMetrics(const std::string& job, std::vector<std::string> series, int attempt, const PlotFlags& flags,
                  Connection& connection);

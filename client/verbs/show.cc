@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "client/text_table.h"
 #include "client/verbs/verbs.h"
@@ -26,7 +27,7 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
       job.spec().has_imported() ? "imported" : ModeText(job.spec().training().mode()),
       job.spec().has_imported() ? "-" : job.spec().training().model().name(),
       p.total_steps() > 0 ? absl::StrCat(p.step(), "/", p.total_steps()) : "-",
-      p.step() > 0 ? absl::StrFormat("%.4f", p.loss()) : "-",
+      LossText(job),
       AgeText(absl::Now() - absl::FromUnixSeconds(job.create_time().seconds())),
   };
   if (wide) {
@@ -39,13 +40,25 @@ std::vector<std::string> Row(const v1::Job& job, bool wide) {
   return row;
 }
 
+// "queued|starting|..."
+std::string StateWords() {
+  std::vector<std::string> words;
+  const google::protobuf::EnumDescriptor& states = *v1::JobState_descriptor();
+  for (int i = 0; i < states.value_count(); ++i) {
+    const auto state = static_cast<v1::JobState>(states.value(i)->number());
+    if (state != v1::JOB_STATE_UNSPECIFIED) words.push_back(absl::AsciiStrToLower(StateName(state)));
+  }
+  return absl::StrJoin(words, "|");
+}
+
 void RunList(const ListFlags& flags, const Globals& globals) {
   v1::ListJobsRequest request;
   request.set_page_size(flags.limit > 0 ? std::min(flags.limit, 1000) : 1000);
   for (const std::string& name : flags.states) {
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     if (!v1::JobState_Parse("JOB_STATE_" + absl::AsciiStrToUpper(name), &state)) {
-      throw ExitError(kUsage, absl::StrCat("--state: unknown state \"", EscapeControls(name), "\""));
+      throw ExitError(kUsage, absl::StrCat("--state: must be one of ", absl::StrReplaceAll(StateWords(), {{"|", ", "}}),
+                                           "; got \"", EscapeControls(name), "\""));
     }
     request.add_states(state);
   }
@@ -149,7 +162,8 @@ void RunGet(const std::string& id, const Globals& globals) {
 void AddShow(CLI::App& app, Globals& globals) {
   CLI::App& list = *app.add_subcommand("list", "Jobs, newest first");
   auto flags = std::make_shared<ListFlags>();
-  list.add_option("--state", flags->states, "Only jobs in this state; repeatable");
+  CLI::Option& state = *list.add_option("--state", flags->states, "Only jobs in this state; repeatable");
+  globals.offers[&state] = StateWords();
   list.add_option("--limit", flags->limit, "At most this many")->check(CLI::PositiveNumber);
   list.callback([flags, &globals] { RunList(*flags, globals); });
 

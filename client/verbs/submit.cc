@@ -65,15 +65,18 @@ void RunSubmit(SubmitFlags& flags, Globals& globals) {
 void AddSubmit(CLI::App& app, Globals& globals) {
   CLI::App& verb = *app.add_subcommand("submit", "Queue a job; prints its id and returns");
   auto flags = std::make_shared<SubmitFlags>();
-  verb.add_option("-f,--file", flags->input.file, "YAML file with the job; flags and --set win over it");
+  globals
+      .offers[verb.add_option("-f,--file", flags->input.file, "YAML file with the job; flags and --set win over it")] =
+      "FILE";
   verb.add_option("--set", flags->input.sets, "PATH=VALUE of any field, as in training.lr=1e-3; repeatable")
       ->allow_extra_args(false);
   for (const SpecFlag& flag : SpecFlags()) {
-    verb.add_option(flag.flag, flags->values[flag.flag], flag.help)
-        ->allow_extra_args(false)
+    CLI::Option& option = *verb.add_option(flag.flag, flags->values[flag.flag], flag.help);
+    option.allow_extra_args(false)
         ->multi_option_policy(flag.repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast)
         ->type_name("")
         ->group("Job");
+    if (const std::string words = WordsOf(flag); !words.empty()) globals.offers[&option] = words;
   }
   verb.add_option("--request-id", flags->request_id, "Makes a repeated submit safe: one id makes at most one job");
   verb.add_flag("--dry-run", flags->dry_run, "Check, print the complete job, and make none");

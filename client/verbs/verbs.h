@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "client/completion/offers.h"
 #include "client/connection.h"
 #include "client/exit_codes.h"
 #include "client/output.h"
@@ -19,6 +21,7 @@ namespace ddp {
 struct Globals {
   ConnectionOptions connection;
   OutputFormat format = OutputFormat::kTable;
+  Offers offers;             // filled in when the verbs are declared
   ExitCode exit_code = kOk;  // set by a verb whose work went well although its answer is bad news
   bool is_text() const { return format == OutputFormat::kTable || format == OutputFormat::kWide; }
 };
@@ -34,6 +37,10 @@ void AddHistograms(CLI::App& app, Globals& globals);
 void AddCheckpoints(CLI::App& app, Globals& globals);  // checkpoints list, verify, export, import, imports, forget
 void AddDashboard(CLI::App& app, Globals& globals);
 void AddDaemon(CLI::App& app, Globals& globals);  // daemon start, stop, status; version
+
+void AddCompletion(CLI::App& app, Globals& globals);
+// Prints what may come next on the command line, whose words up to the cursor these are (scripts.h).
+void AnswerShell(const CLI::App& app, const Globals& globals, const std::vector<std::string>& words);
 
 // Throws ErrorOf(status) unless it is OK.
 inline void Check(const grpc::Status& status) {

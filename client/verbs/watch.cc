@@ -10,14 +10,13 @@
 #include "client/interrupt.h"
 #include "client/progress.h"
 #include "client/terminal.h"
+#include "client/verbs/daemon_link.h"
 #include "client/verbs/log_tail.h"
 #include "client/verbs/verbs.h"
 
 namespace ddp {
 
 namespace {
-
-constexpr absl::Duration kReconnect = absl::Seconds(60);
 
 // Tells what happens, once.
 class Narrator {
@@ -55,7 +54,8 @@ class Narrator {
   void End(const v1::Job& job) {
     terminal_.ClearLive();
     if (!talk_) return;
-    if (job.state() == v1::JOB_STATE_SUCCEEDED) Epoch(job.progress(), job.progress().epoch());
+    if (job.state() == v1::JOB_STATE_SUCCEEDED && !job.spec().has_imported())
+      Epoch(job.progress(), job.progress().epoch());
     terminal_.Print(EndLine(job));
   }
   void Say(const std::string& text) {
@@ -99,19 +99,18 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
   if (options.logs) logs.emplace(globals, id, interrupt, narrator.terminal());
   uint64_t event = 0;
   v1::Job job;
-  std::unique_ptr<Connection> later;
-  absl::Time lost = absl::InfinitePast();
+  DaemonLink link(globals.connection, first);
   for (;;) {
-    Connection& connection = later ? *later : first;
+    Connection& connection = link.connection();
     v1::WatchJobRequest request;
     request.set_id(id);
     request.set_after_event(event);
     const auto context =
         connection.Context(give_up == absl::InfiniteFuture() ? absl::InfiniteDuration() : give_up - absl::Now());
-    const Interruptible scope(interrupt, context.get());
+    const RunningCall scope(interrupt.calls(), context.get());
     const auto stream = connection.jobs().Watch(context.get(), request);
     for (v1::WatchJobResponse update; stream->Read(&update);) {
-      lost = absl::InfinitePast();
+      link.Works();
       if (update.has_event()) {
         event = update.event().seq();
         narrator.Take(update.event());
@@ -130,15 +129,10 @@ v1::Job WatchToEnd(const Globals& globals, Connection& first, const std::string&
       narrator.Clear();
       throw ExitError(kNoDaemon, absl::StrCat("the time has passed; job ", id, " is ", StateName(job.state())));
     }
-    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw ErrorOf(status);
-    if (lost == absl::InfinitePast()) {
-      lost = absl::Now();
+    link.Mend(status, [&narrator](const std::string& line) {
       narrator.Clear();  // it would tell of a speed that nobody knows
-      narrator.Say("the connection to the daemon is lost; the job goes on; looking for the daemon ...");
-    }
-    if (absl::Now() - lost > kReconnect) throw ErrorOf(status);
-    absl::SleepFor(absl::Milliseconds(200));
-    if (std::unique_ptr<Connection> found = Connection::Find(globals.connection)) later = std::move(found);
+      narrator.Say(line);
+    });
   }
   if (logs) logs->Finish();
   narrator.End(job);

@@ -12,6 +12,12 @@ CSV = ("submit", "--mode", "finetune", "--feature-columns", "a", "--label-column
 
 CASES = {
     "unknown flag": ((*PRETRAIN, "--learning-rate", "1"), 2, "--learning-rate"),
+    "misspelt flag": ((*PRETRAIN, "--epoch=3"), 2, 'unknown flag "--epoch"; did you mean --epochs?'),
+    "flag of all verbs, misspelt": (("list", "--adress", "x"), 2, 'unknown flag "--adress"; did you mean --address?'),
+    "unknown word of a choice": (("metrics", "0", "--plot", "--x", "time"), 2,
+                                 '--x: must be one of step, epoch, wall, relative; got "time"'),
+    "unknown output": (("list", "-o", "xml"), 2, '--output: must be one of table, wide, json, yaml; got "xml"'),
+    "unknown state": (("list", "--state", "done"), 2, '--state: must be one of queued, starting, running,'),
     "unknown verb": (("submitt",), 2, "submitt"),
     "no mode": (("submit",), 5, "--mode (training.mode)"),
     "wrong mode": (("submit", "--mode", "pretraining"), 2, "--mode: must be one of pretrain, finetune"),

@@ -1,7 +1,6 @@
 """ddpctl and what could trip it: dead daemons, odd files, and text that would steer a terminal."""
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import time
 import pytest
 
 from harness import BIN
+from terminal import on_a_terminal
 
 FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
 # Red, clear the screen, set the title, and the one-byte (C1) form of ESC [.
@@ -26,24 +26,6 @@ def ctl(home, *args, cwd=None):
 
 def daemon_pid(home):
     return int(re.search(r"pid (\d+)", ctl(home, "daemon", "status").stdout)[1])
-
-
-def on_a_terminal(daemon, *args):
-    """(exit code, what a terminal gets)"""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(BIN / "ddpctl", ["ddpctl", "--no-autostart", *map(str, args)], daemon.env | {"TERM": "xterm"})
-    output = b""
-    while True:
-        try:
-            piece = os.read(fd, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        output += piece
-    os.close(fd)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), output.decode()
 
 
 def test_an_address_that_a_killed_daemon_left(tmp_path):
@@ -125,7 +107,7 @@ def harmless(text):
 )
 def test_no_text_steers_a_terminal(daemon, nasty, verb, code, shown):
     args = verb if verb[0] == "list" else (verb[0], nasty, *verb[1:])
-    got, text = on_a_terminal(daemon, *args)
+    got, text = on_a_terminal(daemon.env, *args)
     assert got == code, text
     assert shown in text
     assert harmless(text), repr(text)
@@ -134,7 +116,7 @@ def test_no_text_steers_a_terminal(daemon, nasty, verb, code, shown):
 def test_refusals_are_escaped_too(daemon):
     for args in (("--model", NASTY), ("--data", f"/{NASTY}.csv"), ("--set", f"training.{NASTY}=1"), ("-f", NASTY), ("--lr", NASTY),
                  ("--tokenizer", NASTY), ("--init-from", NASTY), ("--init-from", f"/{NASTY}")):
-        code, text = on_a_terminal(daemon, "submit", "--mode", "pretrain", *args, "--dry-run")
+        code, text = on_a_terminal(daemon.env, "submit", "--mode", "pretrain", *args, "--dry-run")
         assert r"\x1B[31mred" in text or code == 0, repr(text)
         assert harmless(text), repr(text)
 

@@ -179,3 +179,14 @@ def test_an_export_is_imported_as_it_was(daemon, job, tmp_path):
     spread = [h for batch in found for h in batch["histograms"] if h["series"] == "grad/w"]
     assert [[int(c) for c in h["counts"]] for h in spread] == [list(range(1, 65))] * 2
     shutil.rmtree(tmp_path)
+
+
+def test_lists_show_no_loss_that_an_import_does_not_have(daemon, tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("reward", 5, 3)
+    job = daemon.ctl("metrics", "import", tmp_path).strip()
+    for verb in (("list",), ("top", "--once")):
+        text = daemon.ctl(*verb)
+        (row,) = [line for line in text.splitlines() if line.startswith(job)]
+        assert "0.0000" not in row
+    assert "done: step" not in daemon.run("watch", job).stderr

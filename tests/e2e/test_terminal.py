@@ -2,11 +2,13 @@
 
 
 import os
+import re
 import signal
+import subprocess
 
 import pytest
 
-from harness import BIN
+from harness import BIN, poll
 from terminal import OnTerminal, on_a_terminal, visible
 
 FLAGS = ("--worker-binary", BIN.parent / "test-bin" / "ddp-fake-worker")
@@ -58,7 +60,7 @@ def test_colours_only_on_a_terminal_that_wants_them(daemon, job):
 
 def test_a_series_without_points_is_named(daemon, job):
     done = daemon.run("metrics", job, "--plot", "--series", "los")
-    assert "--series los: there are no points" in done.stderr
+    assert done.returncode == 4 and "--series los: there are no points" in done.stderr
 
 
 def test_flags_that_exclude_each_other(daemon, job):
@@ -73,6 +75,16 @@ def trains(daemon, script, *args):
     return daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}", *args)
 
 
+def leave(daemon, terminal, job):
+    """Ctrl-C: what was shown until then. The job goes on, and is ended here."""
+    terminal.press("\x03")
+    code, text = terminal.end()
+    assert code == 130, text
+    assert daemon.state(job) == "RUNNING"
+    daemon.ctl("cancel", job)
+    return text
+
+
 def test_watch_fits_40_columns_and_follows_a_resize(daemon):
     job = trains(daemon, "begin tell step 1 train 60000 finish")
     daemon.wait_step(job, 20)
@@ -84,11 +96,7 @@ def test_watch_fits_40_columns_and_follows_a_resize(daemon):
     start = len(watch.output)
     watch.resize(100)
     watch.until("lr 0.001", start=start)
-    watch.press("\x03")
-    code, text = watch.end()
-    assert code == 130 and "detached; the job goes on" in text
-    assert daemon.state(job) == "RUNNING"
-    daemon.ctl("cancel", job)
+    assert "detached; the job goes on" in leave(daemon, watch, job)
 
 
 def test_watch_shows_a_curve(daemon):
@@ -96,9 +104,7 @@ def test_watch_shows_a_curve(daemon):
     daemon.wait_step(job, 40)
     watch = OnTerminal(daemon.env | {"LC_ALL": "C.UTF-8"}, "watch", job, columns=130)
     watch.until("█▁")
-    watch.press("\x03")
-    assert watch.end()[0] == 130
-    daemon.ctl("cancel", job)
+    leave(daemon, watch, job)
 
 
 def test_watch_with_logs_and_without_a_terminal(daemon):
@@ -124,6 +130,26 @@ def test_watch_logs_survive_a_restart_of_the_daemon_without_doubles(daemon):
     code, text = watch.end()
     assert code == 1
     assert text.count("rank 0 | first") == 1 and text.count("rank 0 | second") == 1
+
+
+@pytest.mark.parametrize("command", [("metrics", "--follow", "--series", "loss"), ("logs", "-f")])
+def test_what_is_followed_survives_a_restart_of_the_daemon_without_doubles(daemon, tmp_path, command):
+    job = trains(daemon, "begin print first tell step 1 wait-stop print second step 2 finish")
+    daemon.wait_step(job, 1)
+    with open(tmp_path / "out", "w") as out:
+        follower = subprocess.Popen([BIN / "ddpctl", "--no-autostart", command[0], job, *command[1:]], env=daemon.env, stdout=out,
+                                    stderr=subprocess.PIPE, text=True)
+    poll(lambda: re.search("first|,loss,1,", (tmp_path / "out").read_text()), "its beginning")
+    daemon.kill()
+    daemon.start()
+    daemon.ctl("cancel", job)
+    _, talk = follower.communicate(timeout=30)
+    assert follower.returncode == 0 and "looking for the daemon" in talk
+    lines = [line for line in (tmp_path / "out").read_text().splitlines() if line.startswith("1,loss,") or line.endswith(("first", "second"))]
+    if command[0] == "logs":
+        assert lines == ["rank 0 | first", "rank 0 | second"]
+    else:
+        assert [line.split(",")[2] for line in lines] == ["1", "2"]
 
 
 def test_top_once_is_plain(daemon, job):
@@ -169,21 +195,68 @@ def test_top_watches_and_comes_back(daemon):
     at = top.until("attempt 1 trains", start=at)
     top.press("\x03")
     top.until("\x1b[?1049h", start=at)
-    top.press("\x03")
-    code, text = top.end()
-    assert code == 130 and "left; the jobs go on" in text
-    assert daemon.state(job) == "RUNNING"
-    daemon.ctl("cancel", job)
+    assert "left; the jobs go on" in leave(daemon, top, job)
 
 
 def test_top_outlives_the_daemon_and_dies_of_signals_tidily(daemon):
-    top = OnTerminal(daemon.env, "top")
-    at = top.until("ddpd 0")
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    daemon.wait_step(job, 20)
+    top = OnTerminal(daemon.env, "top", columns=120)
+    at = top.until(job)
     daemon.kill()
-    at = top.until("no daemon answers", start=at)
+    at = top.until("no daemon answers; this is 2s old", start=at)
+    # What was known is still shown, and a key is told that nothing can be done.
+    at = top.press("py")
+    at = top.until(f"no daemon answers; nothing was done to {job}", start=at)
     daemon.start()
     at = top.until("ddpd 0", start=at)
+    assert daemon.state(job) == "RUNNING"
+    # It steers the new one.
+    at = top.press("py")
+    top.until("PAUSED", start=at)
     os.kill(top.pid, signal.SIGTERM)
     code, text = top.end()
     assert code == -signal.SIGTERM
     assert text.endswith("\x1b[?1049l")
+
+
+def test_top_notices_a_daemon_that_says_nothing(daemon):
+    top = OnTerminal(daemon.env, "top")
+    at = top.until("ddpd 0")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        at = top.until("no daemon answers; this is ", start=at, timeout=40)
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    top.until("ddpd 0", start=at)
+    top.press("q")
+    assert top.end()[0] == 0
+
+
+def test_top_tells_of_what_happens_elsewhere_at_once(daemon):
+    top = OnTerminal(daemon.env, "top", columns=120)
+    at = top.until("slots: 0-1 free")
+    job = trains(daemon, "begin tell step 1 train 60000 finish")
+    at = top.until("RUNNING", start=at)
+    assert f"slots: 0 {job}, 1 free" in visible(top.output[at - 2000 :])
+    daemon.ctl("cancel", job)
+    at = top.until("CANCELLED", start=at)
+    daemon.ctl("delete", job)
+    top.until("  0 live of ", start=at)
+    top.read(1)
+    frame = top.output[top.output.rindex("\x1b[H") :]
+    assert job not in frame and "slots: 0-1 free" in frame
+    top.press("q")
+    assert top.end()[0] == 0
+
+
+def test_top_needs_a_terminal_that_moves_its_cursor(daemon):
+    code, text = on_a_terminal(daemon.env, "top", term="dumb")
+    assert code == 2 and "--once prints one frame" in text
+
+
+def test_watch_on_a_dumb_terminal_prints_lines(daemon):
+    job = trains(daemon, "begin step 1 finish")
+    assert daemon.wait(job) == "SUCCEEDED"
+    code, text = on_a_terminal(daemon.env, "watch", job, term="dumb")
+    assert code == 0 and "\x1b" not in text and "SUCCEEDED" in text
