@@ -115,9 +115,12 @@ test('a million points: there within a second, in bounded memory, exact at every
     const before = await range(card);
     await page.keyboard.press('+');
     await poll(async () => (await range(card))[0] > before[0], 'the chart is zoomed');
-    await poll(async () => (await card.getAttribute('data-loading')) === 'false', 'its buckets are there');
-    buckets = await bucketsOf(card);
     const [low, high] = await range(card);
+    // The range is drawn before its buckets are asked for.
+    await poll(async () => {
+      buckets = await bucketsOf(card);
+      return (await card.getAttribute('data-loading')) === 'false' && buckets[0].x >= Math.ceil(low) && buckets.at(-1).x <= high;
+    }, 'its buckets are there');
     assert.equal(assertExact(buckets, Math.ceil(low)), Math.floor(high));
     const spikes = buckets.filter(({ drawn: d }) => d[1] === 50_000).length;
     assert.equal(spikes, low <= SPIKE && SPIKE <= high ? 1 : 0);
@@ -246,19 +249,19 @@ test('pause by click, then resume: histograms, checkpoints and the comparison ar
   const columns = await watched();
   await poll(async () => (await watched()) > columns + 1, 'newer histograms are drawn', SLOW);
 
-  // A series that comes up later has its own chart, which asks for its history once; the chart of the loss has asked. In a
-  // message the name stands behind its length.
-  const queries = [];
-  compare.on('request', (request) => request.url().endsWith('/QueryJobs') && request.postDataBuffer().includes('\x04loss') && queries.push(request.url()));
   const overlaid = await chart(compare, 'loss');
   const newest = async () => (await drawn(overlaid)).at(-1)?.[0] ?? 0;
   const now = await poll(newest, 'a point is drawn');
-  const asked = queries.length;
+  // With no answer to any question, newer points can come by the stream alone.
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await compare.route('**/ddp.v1.MetricService/*', async (route) => {
+    await released;
+    await route.continue();
+  });
   await poll(async () => (await newest()) > now + 3, 'newer points are drawn', SLOW);
-  assert.equal(queries.length, asked, 'by the stream alone');
-  await compare.reload();
-  await poll(newest, 'the points are drawn again');
-  assert.ok(queries.length > asked, 'a query would have been seen');
+  release();
+  await compare.unrouteAll({ behavior: 'wait' });
   const lossOf = () => compare.locator('.summary tbody td.number').first().textContent();
   const loss = await lossOf();
   await poll(async () => (await lossOf()) !== loss, 'the table has a newer loss');
