@@ -45,7 +45,7 @@ class Job {
     for (const at::Tensor& p : model_->tensors()) p.mutable_grad() = at::randn(p.sizes());
     optimizer_->Step(config_.training.lr, 1, {});
     writer_ = std::make_unique<CheckpointWriter>(
-        config_, [] {}, [](int64_t, const absl::StatusOr<std::string>& saved) { OrExit(saved); });
+        config_, [] {}, [](int64_t, const absl::StatusOr<std::string>& saved, double) { OrExit(saved); });
     // The first one takes the memory that the later ones use again.
     Save();
     Wait();

@@ -48,11 +48,13 @@ struct Telemetry {
   std::atomic<uint64_t> jobs_failed{0};
   std::atomic<uint64_t> jobs_cancelled{0};
   std::atomic<uint64_t> jobs_paused{0};
-  std::atomic<uint64_t> job_restarts{0};
-  std::atomic<uint64_t> checkpoints{0};  // that a training has saved
-  TimeHistogram stream_lag;              // of the oldest point of a live message, from durable to handed to its stream
-  TimeHistogram queue_wait;              // from QUEUED to STARTING
-  TimeHistogram store_commit;            // of a group, with its fsync
+  std::atomic<uint64_t> restarts_failed{0};   // after an attempt of this outcome
+  std::atomic<uint64_t> restarts_stopped{0};  // by somebody unknown
+  std::atomic<uint64_t> restarts_lost{0};
+  TimeHistogram stream_lag;    // of the oldest point of a live message, from durable to handed to its stream
+  TimeHistogram queue_wait;    // from QUEUED to STARTING
+  TimeHistogram store_commit;  // of a group, with its fsync
+  TimeHistogram checkpoint;    // of a training, from the copy of its tensors to the commit
 };
 
 inline Telemetry telemetry;

@@ -1,7 +1,7 @@
 // Plays a worker; with --check, finds no fault in any spec. The script is the model option "rank-K" (or "all") of the
 // job: words that are done one after the other.
 //   begin            reports the start of training        step N     reports the metrics of step N, and the first step
-//   save N           reports a checkpoint                 finish     reports the end and exits 0 (stopped: says so)
+//   save N           reports a checkpoint of 0.25 s       finish     reports the end and exits 0 (stopped: says so)
 //   exit N           exits with N                         kill       SIGKILL to itself
 //   fail TEXT        reports a retryable failure          crash-after-finish   reports the end and dies by SIGSEGV
 //   wait-stop        waits for a stop request             hang       waits for ever, deaf to SIGTERM
@@ -111,6 +111,7 @@ struct Player {
     WorkerEvent event;
     event.mutable_checkpoint()->set_step(n);
     event.mutable_checkpoint()->set_folder("step-" + std::to_string(n));
+    event.mutable_checkpoint()->set_seconds(0.25);
     Send(event);
   }
   void Finished() {

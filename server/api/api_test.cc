@@ -117,7 +117,10 @@ TEST_F(ApiTest, RunnerWatcherAndMetricsOverTheWire) {
   history_request.set_job_id(id);
   const auto history = metric_stub->Stream(history_context.get(), history_request);
   uint64_t count = 0;
-  for (v1::StreamMetricsResponse batch; history->Read(&batch);) EXPECT_EQ(batch.seq(), ++count);
+  for (v1::StreamMetricsResponse batch; history->Read(&batch);) {
+    for (const int64_t step : batch.columns(0).step()) EXPECT_EQ(step, static_cast<int64_t>(++count));
+    EXPECT_EQ(batch.seq(), count);
+  }
   EXPECT_TRUE(history->Finish().ok());
   EXPECT_EQ(count, kBatches);
 }

@@ -4,13 +4,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/logging.h"
 #include "ddp/v1/metric.grpc.pb.h"
+#include "server/api/metric_stream.h"
 #include "server/api/services.h"
 #include "server/api/stream_reactor.h"
 #include "server/api/upload_reactor.h"
 #include "server/metrics/histograms.h"
 #include "server/metrics/import.h"
 #include "server/metrics/query.h"
-#include "server/metrics/subscription.h"
 #include "server/metrics/texts.h"
 #include "server/metrics/x_axis.h"
 
@@ -44,7 +44,10 @@ class ImportSink {
   JobManager::ImportedJob job_;
 };
 
-class MetricServiceImpl final : public v1::MetricService::CallbackService {
+// Stream is raw: its messages are bytes that many streams share.
+using MetricServiceBase = v1::MetricService::WithRawCallbackMethod_Stream<v1::MetricService::CallbackService>;
+
+class MetricServiceImpl final : public MetricServiceBase {
  public:
   explicit MetricServiceImpl(ApiContext& api) : api_(api) {}
 
@@ -114,15 +117,18 @@ class MetricServiceImpl final : public v1::MetricService::CallbackService {
       return QueryHistograms(api_.reader, complete);
     });
   }
-  grpc::ServerWriteReactor<v1::StreamMetricsResponse>* Stream(grpc::CallbackServerContext* context,
-                                                              const v1::StreamMetricsRequest* request) override {
-    using Source = absl::StatusOr<std::unique_ptr<MetricSubscription>>;
-    return StreamReactor<MetricSubscription, v1::StreamMetricsResponse>::Start(
-        api_, context,
-        [this, id = request->job_id(), after = request->after_seq()](std::function<void()> wake) -> Source {
-          const absl::StatusOr<v1::Job> job = api_.manager.Get(id);
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* bytes) override {
+    using Source = absl::StatusOr<std::unique_ptr<MetricStream>>;
+    return StreamReactor<MetricStream, grpc::ByteBuffer>::Start(
+        api_, context, [this, bytes = *bytes](std::function<void()> wake) mutable -> Source {
+          v1::StreamMetricsRequest request;
+          if (!grpc::SerializationTraits<v1::StreamMetricsRequest>::Deserialize(&bytes, &request).ok()) {
+            return absl::InvalidArgumentError("the message is no StreamMetricsRequest");
+          }
+          const absl::StatusOr<v1::Job> job = api_.manager.Get(request.job_id());
           if (!job.ok()) return job.status();
-          return api_.hub.Subscribe(job->id(), after, std::move(wake));
+          return std::make_unique<MetricStream>(api_.hub.Subscribe(job->id(), request.after_seq(), std::move(wake)));
         });
   }
 

@@ -59,8 +59,13 @@ void AddJobs(const JobOverview& overview, const std::vector<v1::Slot>& slots, Pr
   out.Sample(static_cast<double>(telemetry.jobs_failed), {{"outcome", "failed"}});
   out.Sample(static_cast<double>(telemetry.jobs_cancelled), {{"outcome", "cancelled"}});
   out.Sample(static_cast<double>(telemetry.jobs_paused), {{"outcome", "paused"}});
-  out.One("ddpd_job_restarts_total", kCounter, "Automatic restarts of jobs since the daemon started.",
-          static_cast<double>(telemetry.job_restarts));
+  out.Family(
+      "ddpd_job_restarts_total", kCounter,
+      "Automatic restarts of jobs since the daemon started, by how the attempt before ended: failed, stopped though "
+      "nobody had asked ddpd for it, or lost with its runner.");
+  out.Sample(static_cast<double>(telemetry.restarts_failed), {{"reason", "failed"}});
+  out.Sample(static_cast<double>(telemetry.restarts_stopped), {{"reason", "stopped"}});
+  out.Sample(static_cast<double>(telemetry.restarts_lost), {{"reason", "lost"}});
   out.Histogram("ddpd_queue_wait_seconds", "Time from queued to starting.", telemetry.queue_wait);
 }
 
@@ -105,8 +110,11 @@ void AddStore(const std::string& home, PrometheusText& out) {
   out.Sample(static_cast<double>(telemetry.points_not_imported), {{"reason", "import"}});
   out.One("ddpd_ingest_queue_depth", kGauge, "Changes that wait for the store, points among them.",
           static_cast<double>(telemetry.changes_waiting));
-  out.One("ddpd_checkpoints_total", kCounter, "Checkpoints that trainings have saved.",
-          static_cast<double>(telemetry.checkpoints));
+  out.Histogram(
+      "ddpd_checkpoint_seconds",
+      "Time of a checkpoint that a training has saved, from the copy of its tensors to the commit; training goes on "
+      "meanwhile.",
+      telemetry.checkpoint);
   out.Histogram("ddpd_store_commit_seconds", "Time of a group commit, with its fsync.", telemetry.store_commit);
   out.One("ddpd_store_errors_total", kCounter, "Changes that could not be stored.",
           static_cast<double>(telemetry.store_errors));

@@ -211,7 +211,9 @@ absl::Status JobManager::TakeLoudEvent(Entry& entry, const v1::RunnerEvent& even
   }
   entry.feed->staged = entry.feed->committed = event.seq();
   entry.record = std::move(record);
-  if (event.from_rank().event().has_checkpoint()) ++telemetry.checkpoints;
+  if (event.from_rank().event().has_checkpoint()) {
+    telemetry.checkpoint.Observe(absl::Seconds(event.from_rank().event().checkpoint().seconds()));
+  }
   if (ended) entry.ended = std::move(ended);
   if (moved) LogInfo(absl::StrCat("job ", entry.record.job.id(), ": ", StateName(entry.record.job.state())));
   Changed(entry);

@@ -182,8 +182,22 @@ absl::Status JobManager::Move(JobRecord& record, JobTrigger trigger, const std::
 namespace {
 
 // For /metrics.
+void CountRestart(v1::AttemptOutcome of_the_attempt_before) {
+  switch (of_the_attempt_before) {
+    case v1::ATTEMPT_OUTCOME_STOPPED:
+      ++telemetry.restarts_stopped;
+      break;
+    case v1::ATTEMPT_OUTCOME_LOST:
+      ++telemetry.restarts_lost;
+      break;
+    default:
+      ++telemetry.restarts_failed;
+      break;
+  }
+}
+
 void CountMove(const v1::Job& from, const v1::Job& to) {
-  if (to.restarts() > from.restarts()) telemetry.job_restarts += static_cast<uint64_t>(to.restarts() - from.restarts());
+  if (to.restarts() > from.restarts()) CountRestart(to.attempts(to.attempts_size() - 1).outcome());
   if (to.state() == from.state()) return;
   switch (to.state()) {
     case v1::JOB_STATE_SUCCEEDED:

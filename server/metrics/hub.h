@@ -1,8 +1,8 @@
 // Fans out metric batches: stage (number and add to a write batch) -> the store commits -> publish to subscribers.
 //
 // Subscribers get history from the store and then live batches, without gap or duplicate: a batch is published only
-// after its commit, and a subscriber joins the live side, under the hub's mutex, exactly when it has read everything
-// published so far. Nobody waits for a subscriber: what a job has published last is kept once for all of them, up to a
+// after its commit, and a subscriber joins the live side, under the hub's mutex, as soon as that has all that it has
+// not read yet. Nobody waits for a subscriber: what a job has published last is kept once for all of them, up to a
 // bound, and who is further behind is told the range that it missed. With many subscribers batches come in rounds
 // (stream_pace.h): what was published meanwhile is one message, made once for all who have read the same.
 #ifndef DDP_SERVER_METRICS_HUB_H_
@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "ddp/v1/metric.pb.h"
 #include "ddp/v1/worker.pb.h"
+#include "server/metrics/stream_message.h"
 #include "server/metrics/stream_pace.h"
 #include "server/store/reader.h"
 #include "server/store/write_batch.h"
@@ -34,7 +35,7 @@ class MetricSubscription;
 // Thread-safe. Must outlive its subscriptions.
 class MetricHub {
  public:
-  using Batch = std::shared_ptr<const v1::StreamMetricsResponse>;
+  using Batch = StreamMessage::Batch;
   // StreamInterval for so many subscribers. From any thread, with the hub's mutex held.
   using Pace = std::function<absl::Duration(size_t subscribers)>;
   static absl::Duration EveryBatchAtOnce(size_t) { return absl::ZeroDuration(); }
@@ -65,6 +66,7 @@ class MetricHub {
 
  private:
   friend class MetricSubscription;
+  using Message = std::shared_ptr<const StreamMessage>;
   struct Published {
     Batch batch;
     absl::Duration at;  // Clock::Monotonic
@@ -76,7 +78,9 @@ class MetricHub {
     bool closed = false;
     std::deque<Published> newest;  // up to `published`, at most queue_limit
     // Messages for who has read up to a seq, that go up to `released` or as far as one message does.
-    std::map<uint64_t, Batch> merged;
+    std::map<uint64_t, Message> merged;
+    // The same of history, as long as somebody still sends them: who joins together reads together.
+    std::map<uint64_t, std::weak_ptr<const StreamMessage>> pages;
     std::set<MetricSubscription*> live;
     RoundBudget budget;
     absl::Duration next_round;  // Clock::Monotonic

@@ -114,6 +114,31 @@ TEST_F(HubTest, ALongHistoryNeverLags) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(seqs[i], i + 1);
 }
 
+// 10,000 who join a running job get its history in a few messages, not in one for each batch.
+TEST_F(HubTest, HistoryIsMerged) {
+  for (int i = 0; i < 100; ++i) Ingest();
+  Settle();
+  const auto messages = [&](bool merging) {
+    auto subscription = hub_.Subscribe(
+        kJob, 0, [] {}, merging);
+    std::vector<uint64_t> seqs;
+    v1::StreamMetricsResponse out;
+    while (*subscription->Next(out) == StreamStep::kItem) seqs.push_back(out.seq());
+    return seqs;
+  };
+  EXPECT_THAT(messages(true), ElementsAre(100));  // they fit into one page
+  EXPECT_EQ(messages(false).size(), 100u);
+  // Who joins while another one still has a message in hand shares it.
+  auto one = hub_.Subscribe(kJob, 0, [] {});
+  auto other = hub_.Subscribe(kJob, 0, [] {});
+  std::shared_ptr<const StreamMessage> its;
+  std::shared_ptr<const StreamMessage> the_others;
+  ASSERT_EQ(*one->Next(its), StreamStep::kItem);
+  ASSERT_EQ(*other->Next(the_others), StreamStep::kItem);
+  EXPECT_EQ(its, the_others);
+  EXPECT_EQ(the_others->response().seq(), 100u);
+}
+
 TEST_F(HubTest, ALostCommitLeavesNoHole) {
   Ingest();
   Settle();
@@ -185,8 +210,11 @@ TEST_F(HubTest, RoundsCarryAllThatCameSinceTheLast) {
   EXPECT_EQ(woken, 1);
   EXPECT_THAT(Drain(*one, StreamStep::kWait), ElementsAre());
   EXPECT_THAT(Drain(*other, StreamStep::kWait), ElementsAre(1));
-  // Who comes now reads what there is from the store.
-  EXPECT_THAT(Drain(*hub.Subscribe(kJob, 2, [] {}), StreamStep::kWait), ElementsAre(3, 4, 5, 6));
+  // Who comes now gets what all have got, and the rest with them.
+  auto late = hub.Subscribe(kJob, 0, [] {});
+  EXPECT_THAT(Drain(*late, StreamStep::kWait), ElementsAre(1));
+  auto resumed = hub.Subscribe(kJob, 2, [] {});
+  EXPECT_THAT(Drain(*resumed, StreamStep::kWait), ElementsAre());
   hub.Close(kJob);
   EXPECT_EQ(woken, 2);
   v1::StreamMetricsResponse out;
@@ -201,6 +229,8 @@ TEST_F(HubTest, RoundsCarryAllThatCameSinceTheLast) {
   EXPECT_THAT(out.columns(0).value(), ElementsAre(2, 3, 4));
   EXPECT_THAT(Drain(*one, StreamStep::kEnd), ElementsAre(5, 6));
   EXPECT_THAT(Drain(*other, StreamStep::kEnd), ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_THAT(Drain(*late, StreamStep::kEnd), ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_THAT(Drain(*resumed, StreamStep::kEnd), ElementsAre(3, 4, 5, 6));
 }
 
 // A round that is put off begins by itself, and who asks in the middle of one misses nothing.

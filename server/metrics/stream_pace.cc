@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kMessageCost = absl::Microseconds(25);
 constexpr double kShareOfMachine = 0.01;
 constexpr double kShareOfIdle = 0.5;
-constexpr double kIdleOfTraining = 0.25;
+constexpr double kIdleOfTraining = 0.75;
 // What is shorter is not worth a timer, and would keep a point from the first few subscribers.
 constexpr absl::Duration kNotWorthWaiting = absl::Milliseconds(8);
 // Ticks are 10 ms long: over less time they say little.

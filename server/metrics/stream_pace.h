@@ -15,8 +15,9 @@ namespace ddp {
 
 // The time from one round of messages to the next for so many subscribers on a machine with so many cores, of which
 // `idle` did nothing of late. All of a job's streams together live on a hundredth of the machine and half of what is
-// idle beyond a quarter of it (ranks that wait for each other leave that much, and need it back at once), so that
-// training beside them keeps its cores; zero for a few subscribers, who get each batch at once.
+// idle beyond three quarters of it, so that training beside them keeps its cores; zero for a few subscribers, who get
+// each batch at once. Less idle than that says nothing: who slows one rank down has the others wait for it, and what
+// they leave idle must not slow it down further.
 absl::Duration StreamInterval(size_t subscribers, double cores, double idle);
 
 // When rounds may begin. Who has had none for a while has saved up for some: an epoch's points reach everybody at once,

@@ -8,19 +8,19 @@ namespace {
 constexpr absl::Duration kZero = absl::ZeroDuration();
 
 TEST(StreamInterval, GrowsWithTheSubscribersAndShrinksWithTheMachine) {
-  // 25 us a message, of 1 % of the cores and half of what is idle beyond a quarter of them: 10,000 take 0.25 s.
+  // 25 us a message, of 1 % of the cores and half of what is idle beyond three quarters of them: 10,000 take 0.25 s.
   EXPECT_EQ(StreamInterval(10000, 2, 0), absl::Milliseconds(12500));  // 0.25 / 0.02
   EXPECT_EQ(StreamInterval(1000, 2, 0), absl::Milliseconds(1250));    // 0.025 / 0.02
   EXPECT_EQ(StreamInterval(10000, 100, 0), absl::Milliseconds(250));  // 0.25 / 1
-  EXPECT_EQ(StreamInterval(10000, 2, 0.5), absl::Milliseconds(12500));
-  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 2)), 0.25 / 0.77, 1e-9);
-  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 1)), 0.25 / 0.27, 1e-9);
+  EXPECT_EQ(StreamInterval(10000, 2, 1.5), absl::Milliseconds(12500));
+  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 2)), 0.25 / 0.27, 1e-9);
+  EXPECT_NEAR(absl::ToDoubleSeconds(StreamInterval(10000, 2, 1.6)), 0.25 / 0.07, 1e-9);
 }
 
 TEST(StreamInterval, IsNothingForAFew) {
   for (const size_t few : {0, 1, 2, 6}) EXPECT_EQ(StreamInterval(few, 2, 0), kZero) << few;
   EXPECT_EQ(StreamInterval(7, 2, 0), absl::Microseconds(8750));  // 7 * 25 us / 0.02
-  EXPECT_EQ(StreamInterval(200, 2, 2), kZero);                   // 5 ms / 0.77
+  EXPECT_EQ(StreamInterval(80, 2, 2), kZero);                    // 2 ms / 0.27
 }
 
 TEST(RoundBudget, SavesUpForSomeRounds) {

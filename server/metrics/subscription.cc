@@ -11,11 +11,17 @@
 
 namespace ddp {
 namespace {
-constexpr size_t kPageBytes = size_t{256} << 10;
+// Of history, which each subscriber holds for itself while it does not read.
+constexpr size_t kPageBytes = size_t{64} << 10;
 // A live message is full with the batch that makes it larger than this.
 constexpr size_t kMessageBytes = size_t{256} << 10;
 // For subscribers that are behind by different amounts; they share at most so many.
 constexpr size_t kMessagesKept = 16;
+
+std::shared_ptr<const StreamMessage> AsOneMessage(const std::vector<StreamMessage::Batch>& batches) {
+  return std::make_shared<const StreamMessage>(
+      batches.size() == 1 ? batches.front() : std::make_shared<const v1::StreamMetricsResponse>(MergeBatches(batches)));
+}
 }  // namespace
 
 MetricSubscription::~MetricSubscription() {
@@ -25,12 +31,27 @@ MetricSubscription::~MetricSubscription() {
 }
 
 absl::StatusOr<StreamStep> MetricSubscription::Next(v1::StreamMetricsResponse& out) {
-  out.Clear();
+  MetricHub::Message message;
+  const absl::StatusOr<StreamStep> step = Next(message);
+  if (message == nullptr) {
+    out.Clear();
+  } else {
+    out = message->response();
+  }
+  return step;
+}
+
+absl::StatusOr<StreamStep> MetricSubscription::Next(std::shared_ptr<const StreamMessage>& out) {
+  out.reset();
   while (page_.empty()) {
     DDP_ASSIGN_OR_RETURN(const uint64_t end, HistoryEnd());
     if (cursor_ >= end) {
       if (channel_ == nullptr) return StreamStep::kEnd;
       return NextLive(out);
+    }
+    if (out = SharedPage(); out != nullptr) {
+      cursor_ = out->response().seq();
+      return StreamStep::kItem;
     }
     DDP_ASSIGN_OR_RETURN(std::vector<MetricChunk> page, hub_.reader_.Chunks(job_id_, cursor_, end, kPageBytes));
     if (page.empty()) return absl::NotFoundError(absl::StrCat("job ", job_id_, " has been deleted"));
@@ -47,9 +68,12 @@ absl::StatusOr<uint64_t> MetricSubscription::HistoryEnd() {
     std::lock_guard lock(hub_.mutex_);
     if (live_) return cursor_;
     end = channel_->published;
-    if (cursor_ == end) {
+    const bool kept = !channel_->newest.empty() && cursor_ + 1 >= channel_->newest.front().batch->seq();
+    if (cursor_ == end || (kept && cursor_ < end)) {
       live_ = true;
+      joined_ = end;
       channel_->live.insert(this);
+      return cursor_;
     }
   }
   if (cursor_ > end) {
@@ -58,25 +82,47 @@ absl::StatusOr<uint64_t> MetricSubscription::HistoryEnd() {
   return end;
 }
 
-absl::StatusOr<StreamStep> MetricSubscription::NextFromPage(v1::StreamMetricsResponse& out) {
-  const MetricChunk& chunk = page_.front();
-  v1::MetricBatch batch;
-  if (!batch.ParseFromString(chunk.batch)) {
-    return absl::DataLossError(absl::StrCat("job ", job_id_, ": metric chunk ", chunk.seq, " is unreadable"));
-  }
-  out.set_seq(chunk.seq);
-  out.set_attempt(chunk.attempt);
-  out.set_attempt_start_step(chunk.start_step);
-  out.mutable_columns()->Swap(batch.mutable_columns());
-  cursor_ = chunk.seq;
-  page_.pop_front();
+absl::StatusOr<StreamStep> MetricSubscription::NextFromPage(MetricHub::Message& out) {
+  std::vector<MetricHub::Batch> batches;
+  do {
+    const MetricChunk& chunk = page_.front();
+    v1::MetricBatch batch;
+    if (!batch.ParseFromString(chunk.batch)) {
+      return absl::DataLossError(absl::StrCat("job ", job_id_, ": metric chunk ", chunk.seq, " is unreadable"));
+    }
+    auto response = std::make_shared<v1::StreamMetricsResponse>();
+    response->set_seq(chunk.seq);
+    response->set_attempt(chunk.attempt);
+    response->set_attempt_start_step(chunk.start_step);
+    response->mutable_columns()->Swap(batch.mutable_columns());
+    if (!batches.empty() && !CanFollow(*batches.back(), *response)) break;
+    batches.push_back(std::move(response));
+    page_.pop_front();
+  } while (merging_ && !page_.empty());
+  out = AsOneMessage(batches);
+  SharePage(cursor_, out);
+  cursor_ = batches.back()->seq();
   return StreamStep::kItem;
 }
 
-MetricHub::Batch MetricSubscription::NextMessage(std::unique_lock<std::mutex>& lock) {
+MetricHub::Message MetricSubscription::SharedPage() {
+  if (channel_ == nullptr || !merging_) return nullptr;
+  std::lock_guard lock(hub_.mutex_);
+  const auto found = channel_->pages.find(cursor_);
+  return found == channel_->pages.end() ? nullptr : found->second.lock();
+}
+
+void MetricSubscription::SharePage(uint64_t after, const MetricHub::Message& message) {
+  if (channel_ == nullptr || !merging_) return;
+  std::lock_guard lock(hub_.mutex_);
+  std::erase_if(channel_->pages, [](const auto& page) { return page.second.expired(); });
+  channel_->pages[after] = message;
+}
+
+MetricHub::Message MetricSubscription::NextMessage(std::unique_lock<std::mutex>& lock) {
   MetricHub::Channel& channel = *channel_;
   const size_t first = cursor_ + 1 - channel.newest.front().batch->seq();
-  if (!merging_) return channel.newest[first].batch;
+  if (!merging_) return std::make_shared<const StreamMessage>(channel.newest[first].batch);
   if (const auto made = channel.merged.find(cursor_); made != channel.merged.end()) return made->second;
   std::vector<MetricHub::Batch> batches;
   size_t bytes = 0;
@@ -87,33 +133,35 @@ MetricHub::Batch MetricSubscription::NextMessage(std::unique_lock<std::mutex>& l
     bytes += batch->ByteSizeLong();
     batches.push_back(batch);
   }
-  if (batches.size() == 1) return batches.front();
   // Not under the mutex, which whoever publishes needs. Two threads may make the same message.
   lock.unlock();
-  auto message = std::make_shared<const v1::StreamMetricsResponse>(MergeBatches(batches));
+  auto message = AsOneMessage(batches);
   lock.lock();
   if (channel.released == released && channel.merged.size() < kMessagesKept) channel.merged[cursor_] = message;
   return message;
 }
 
-StreamStep MetricSubscription::NextLive(v1::StreamMetricsResponse& out) {
+StreamStep MetricSubscription::NextLive(MetricHub::Message& out) {
   std::unique_lock lock(hub_.mutex_);
   if (cursor_ >= channel_->released) return channel_->closed ? StreamStep::kEnd : StreamStep::kWait;
   const uint64_t oldest = channel_->newest.front().batch->seq();
   if (cursor_ + 1 < oldest) {
-    out.set_lagged_from(cursor_ + 1);
-    out.set_seq(oldest - 1);
+    auto gap = std::make_shared<v1::StreamMetricsResponse>();
+    gap->set_lagged_from(cursor_ + 1);
+    gap->set_seq(oldest - 1);
+    out = std::make_shared<const StreamMessage>(std::move(gap));
     telemetry.batches_skipped += oldest - 1 - cursor_;
     cursor_ = oldest - 1;
     return StreamStep::kItem;
   }
   const absl::Duration published_at = channel_->newest[cursor_ + 1 - oldest].at;
-  const MetricHub::Batch message = NextMessage(lock);
+  out = NextMessage(lock);
   lock.unlock();
-  telemetry.stream_lag.Observe(Clock::System().Monotonic() - published_at);
-  telemetry.batches_merged += message->seq() - cursor_ - 1;
-  out = *message;
-  cursor_ = message->seq();
+  if (cursor_ >= joined_) {
+    telemetry.stream_lag.Observe(Clock::System().Monotonic() - published_at);
+    telemetry.batches_merged += out->response().seq() - cursor_ - 1;
+  }
+  cursor_ = out->response().seq();
   return StreamStep::kItem;
 }
 

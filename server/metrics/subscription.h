@@ -23,6 +23,8 @@ namespace ddp {
 class MetricSubscription {
  public:
   ~MetricSubscription();
+  absl::StatusOr<StreamStep> Next(std::shared_ptr<const StreamMessage>& out);
+  // The same with a copy of its own.
   absl::StatusOr<StreamStep> Next(v1::StreamMetricsResponse& out);
 
  private:
@@ -38,13 +40,16 @@ class MetricSubscription {
     ++telemetry.metric_subscribers;
   }
 
-  StreamStep NextLive(v1::StreamMetricsResponse& out);
+  StreamStep NextLive(MetricHub::Message& out);
   // The next message of the live side, if there is one: batches after the cursor up to `released`.
-  MetricHub::Batch NextMessage(std::unique_lock<std::mutex>& lock);
+  MetricHub::Message NextMessage(std::unique_lock<std::mutex>& lock);
 
-  // Joins the live side when nothing is left to read up to there. The seq to read up to otherwise.
+  // Joins the live side when that keeps all that is left to read (the cursor then). The seq to read up to otherwise.
   absl::StatusOr<uint64_t> HistoryEnd();
-  absl::StatusOr<StreamStep> NextFromPage(v1::StreamMetricsResponse& out);
+  absl::StatusOr<StreamStep> NextFromPage(MetricHub::Message& out);
+  // The message of history after the cursor that another subscriber has made and still sends, if there is one.
+  MetricHub::Message SharedPage();
+  void SharePage(uint64_t after, const MetricHub::Message& message);
 
   MetricHub& hub_;
   const std::shared_ptr<MetricHub::Channel> channel_;  // null: the job had ended before
@@ -54,7 +59,8 @@ class MetricSubscription {
   const bool merging_;
   std::deque<MetricChunk> page_;
 
-  bool live_ = false;  // guarded by the hub's mutex
+  bool live_ = false;    // guarded by the hub's mutex
+  uint64_t joined_ = 0;  // what had been published when it joined the live side
 };
 
 }  // namespace ddp

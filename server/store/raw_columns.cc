@@ -12,7 +12,12 @@ static_assert(std::endian::native == std::endian::little, "packed doubles are re
 
 constexpr uint64_t kLengthDelimited = 2;
 
-bool ReadVarint(std::string_view& bytes, uint64_t& value) {
+inline bool ReadVarint(std::string_view& bytes, uint64_t& value) {
+  if (!bytes.empty() && static_cast<uint8_t>(bytes[0]) < 0x80) {  // most are small
+    value = static_cast<uint8_t>(bytes[0]);
+    bytes.remove_prefix(1);
+    return true;
+  }
   value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<uint8_t>(bytes[i]);
@@ -69,12 +74,17 @@ bool ReadColumns(std::string_view batch, absl::FunctionRef<bool(const RawColumn&
 bool AppendPoints(const RawColumn& column, std::vector<Point>& points) {
   const size_t count = std::min(column.times.size(), column.values.size()) / sizeof(double);
   std::string_view steps = column.steps;
-  for (size_t i = 0; i < count && !steps.empty(); ++i) {
+  const size_t before = points.size();
+  points.resize(before + count);
+  Point* const added = points.data() + before;
+  size_t i = 0;
+  for (; i < count && !steps.empty(); ++i) {
     uint64_t step = 0;
-    if (!ReadVarint(steps, step)) return false;
-    points.push_back({static_cast<int64_t>(step), DoubleAt(column.times, i), DoubleAt(column.values, i)});
+    if (!ReadVarint(steps, step)) break;
+    added[i] = {static_cast<int64_t>(step), DoubleAt(column.times, i), DoubleAt(column.values, i)};
   }
-  return true;
+  points.resize(before + i);
+  return i == count || steps.empty();
 }
 
 double EarliestTime(const RawColumn& column, double earliest) {

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import struct
 import subprocess
@@ -31,8 +32,8 @@ def web(daemon):
     return Web(daemon)
 
 
-def submit(daemon, script):
-    return daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}")
+def submit(daemon, script, *flags):
+    return daemon.submit("--mode", "pretrain", "--nproc", 1, "--model-option", f"rank-0={script}", *flags)
 
 
 @pytest.fixture(scope="module")
@@ -555,7 +556,7 @@ def test_metrics_of_known_jobs(tmp_path):
         job = submit(daemon, script)
         assert daemon.wait(job) == end
     # It does not say that it begins, so nothing of the system is measured: all its points are known.
-    running = submit(daemon, "step 1 step 2 progress 2 wait-stop finish")
+    running = submit(daemon, "step 1 save 1 step 2 progress 2 wait-stop finish")
     poll(lambda: scrape(web)[1].get(f'ddpd_job_step{{job_id="{running}"}}') == 2, "the job has taken two steps")
     connection, response = web.open("MetricService/Stream", encode("StreamMetricsRequest", f'job_id: "{running}"', "metric"))
     read_frame(response)
@@ -576,6 +577,9 @@ def test_metrics_of_known_jobs(tmp_path):
     assert resource.prlimit(daemon.worker_pids(running)[0], resource.RLIMIT_NOFILE) == (soft, hard)
     assert all(samples[f'ddpd_points_rejected_total{{reason="{reason}"}}'] == 0 for reason in ("malformed", "not_live", "import"))
     assert samples["ddpd_ingest_queue_depth"] == 0
+    # The fake worker says that it took a quarter of a second.
+    assert samples["ddpd_checkpoint_seconds_count"] == 1 and samples["ddpd_checkpoint_seconds_sum"] == 0.25
+    assert samples['ddpd_checkpoint_seconds_bucket{le="0.1"}'] == 0 and samples['ddpd_checkpoint_seconds_bucket{le="0.5"}'] == 1
     assert samples["ddpd_stream_coalesced_total"] <= 1 and samples["ddpd_stream_lag_seconds_count"] <= 2
     subprocess.run([PROMTOOL, "check", "metrics"], input=text, check=True)
     connection.close()
@@ -583,6 +587,27 @@ def test_metrics_of_known_jobs(tmp_path):
     daemon.ctl("cancel", running)
     daemon.wait(running)
     assert not [name for name in scrape(web)[1] if running in name]
+    daemon.close()
+
+
+def test_restarts_by_reason(tmp_path):
+    daemon = Daemon(tmp_path / "home", cpu_slots=2, flags=FAKE_WORKER)
+    web = Web(daemon)
+
+    def restarts():
+        samples = scrape(web)[1]
+        return {reason: samples[f'ddpd_job_restarts_total{{reason="{reason}"}}'] for reason in ("failed", "stopped", "lost")}
+
+    assert daemon.wait(submit(daemon, "begin step 1 exit 1", "--max-restarts", 1)) == "FAILED"
+    assert restarts() == {"failed": 1, "stopped": 0, "lost": 0}
+    for ended_by, reason in ((signal.SIGTERM, "stopped"), (signal.SIGKILL, "lost")):
+        job = submit(daemon, "begin step 1 wait-stop finish")
+        poll(lambda: daemon.state(job) == "RUNNING", "the job trains")
+        os.kill(daemon.runner_pid(job), ended_by)
+        poll(lambda: restarts()[reason] == 1, f"one restart of an attempt that {reason}")
+        daemon.ctl("cancel", job)
+        assert daemon.wait(job) == "CANCELLED"
+    assert restarts() == {"failed": 1, "stopped": 1, "lost": 1}
     daemon.close()
 
 

@@ -185,10 +185,11 @@ void RunnerLink::Progress(const ProgressReport& progress) {
   SendEvent(event.SerializeAsString());
 }
 
-void RunnerLink::CheckpointSaved(int64_t step, const std::string& folder) {
+void RunnerLink::CheckpointSaved(int64_t step, const std::string& folder, double seconds) {
   v1::WorkerEvent event;
   event.mutable_checkpoint()->set_step(step);
   event.mutable_checkpoint()->set_folder(folder);
+  event.mutable_checkpoint()->set_seconds(seconds);
   SendEvent(event.SerializeAsString());
 }
 

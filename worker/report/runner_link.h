@@ -67,7 +67,7 @@ class RunnerLink {
   void Begun(int64_t start_step, int64_t total_steps, const std::map<std::string, std::string>& facts);
   void FirstStep(int64_t step);
   void Progress(const ProgressReport& progress);
-  void CheckpointSaved(int64_t step, const std::string& folder);
+  void CheckpointSaved(int64_t step, const std::string& folder, double seconds);
   void Notice(const std::string& text);
   void Failure(const std::string& message, bool retryable, int64_t step);
   void Finished(bool completed, int64_t step, int64_t saved_step);

@@ -18,6 +18,7 @@ CheckpointWriter::~CheckpointWriter() {
 
 void CheckpointWriter::Save(const SnapshotInfo& info, const Model& model, const Optimizer& optimizer) {
   Wait().status().IgnoreError();  // told by done_
+  began_ = std::chrono::steady_clock::now();
   TakeSnapshot(info, model, optimizer, &snapshot_);
   {
     const std::lock_guard lock(mutex_);
@@ -41,7 +42,7 @@ void CheckpointWriter::Loop() {
     ready_();
     const absl::StatusOr<std::string> folder = WriteSnapshot(config_, snapshot_);
     const int64_t step = snapshot_.info.state.step;
-    done_(step, folder);
+    done_(step, folder, std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count());
     lock.lock();
     outcome_ = folder.ok() ? absl::StatusOr<int64_t>(step) : folder.status();
     busy_ = false;

@@ -2,6 +2,7 @@
 #ifndef DDP_WORKER_TRAIN_CHECKPOINT_WRITER_H_
 #define DDP_WORKER_TRAIN_CHECKPOINT_WRITER_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -18,8 +19,8 @@ class CheckpointWriter {
  public:
   // Called in the writer's thread before a checkpoint is written.
   using Ready = std::function<void()>;
-  // Called there when a checkpoint is committed (the folder's name) or could not be.
-  using Done = std::function<void(int64_t step, const absl::StatusOr<std::string>& folder)>;
+  // Called there when a checkpoint is committed (the folder's name) or could not be, so long after its copy began.
+  using Done = std::function<void(int64_t step, const absl::StatusOr<std::string>& folder, double seconds)>;
   // `config` is borrowed.
   CheckpointWriter(const WorkerConfig& config, Ready ready, Done done);
   // Waits for what is being written.
@@ -39,7 +40,8 @@ class CheckpointWriter {
   Done done_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Snapshot snapshot_;  // the loop's while busy_
+  Snapshot snapshot_;                            // the loop's while busy_
+  std::chrono::steady_clock::time_point began_;  // so is this
   bool busy_ = false;
   bool closing_ = false;
   absl::StatusOr<int64_t> outcome_ = -1;  // of the last write

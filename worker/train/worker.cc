@@ -73,7 +73,9 @@ class Attempt {
           // What is behind a checkpoint is never made again, so the points before it must be safe first, even from a
           // SIGKILL of the runner.
           [this] { link_.AwaitRecorded(); },
-          [this](int64_t step, const absl::StatusOr<std::string>& folder) { Saved(step, folder); });
+          [this](int64_t step, const absl::StatusOr<std::string>& folder, double seconds) {
+            Saved(step, folder, seconds);
+          });
     }
     Trainer trainer({config_, plan, data_, *model_, *optimizer_, *group_, link_,
                      [this](const TrainState& state) { SaveSnapshot(state); }, [this] { return writer_->Wait(); },
@@ -229,9 +231,9 @@ class Attempt {
   }
 
   // In the writer's thread.
-  void Saved(int64_t step, const absl::StatusOr<std::string>& folder) {
+  void Saved(int64_t step, const absl::StatusOr<std::string>& folder, double seconds) {
     if (folder.ok()) {
-      link_.CheckpointSaved(step, *folder);
+      link_.CheckpointSaved(step, *folder, seconds);
     } else {
       Say(absl::StrCat("cannot save step ", step, ": ", std::string(folder.status().message()),
                        "; the older checkpoints stay, and training goes on"));
