@@ -184,8 +184,9 @@ std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::
   return "";
 }
 
-absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep, int64_t best) {
-  const std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
+absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep, int64_t newest, int64_t best) {
+  std::vector<int64_t> steps = ListCheckpoints(checkpoints_dir);
+  std::erase_if(steps, [newest](int64_t step) { return step > newest; });
   const size_t kept = static_cast<size_t>(std::max(keep, 1));
   for (size_t i = 0; i + kept < steps.size(); ++i) {
     if (steps[i] == best) continue;

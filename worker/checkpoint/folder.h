@@ -66,9 +66,10 @@ absl::Status VerifyCheckpoint(const std::string& folder);
 // goes to `rejected`.
 std::string NewestVerified(const std::string& checkpoints_dir, std::vector<std::string>* rejected);
 
-// Removes all but the newest `keep` checkpoints and that of step `best` (-1: none), and temporary folders that a crash
-// left. Never the newest; only folders with names that we make.
-absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep, int64_t best = -1);
+// Removes all but the newest `keep` checkpoints up to step `newest` and that of step `best` (-1: none), and temporary
+// folders that a crash left. Never `newest` itself, nor one of a later step: that is one which did not verify when
+// training went back to an older one. Only folders with names that we make.
+absl::Status ApplyRetention(const std::string& checkpoints_dir, int keep, int64_t newest, int64_t best = -1);
 
 }  // namespace ddp
 

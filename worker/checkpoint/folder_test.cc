@@ -131,10 +131,20 @@ TEST_F(FolderTest, RetentionKeepsTheNewestAndTouchesNothingElse) {
   for (int64_t step = 1; step <= 5; ++step) ASSERT_TRUE(Commit(step, "x").ok());
   std::filesystem::create_directories(root_ + "/mine");
   std::filesystem::create_directories(root_ + "/.tmp-step-00000009");
-  ASSERT_TRUE(ApplyRetention(root_, 2).ok());
+  ASSERT_TRUE(ApplyRetention(root_, 2, 5).ok());
   EXPECT_THAT(*ListFolder(root_), ElementsAre("mine", "step-00000004", "step-00000005"));
-  ASSERT_TRUE(ApplyRetention(root_, 0).ok());
+  ASSERT_TRUE(ApplyRetention(root_, 0, 5).ok());
   EXPECT_THAT(ListCheckpoints(root_), ElementsAre(5));
+}
+
+// Step 100 did not verify and training went back to 50: what is saved from there on is not older than 100.
+TEST_F(FolderTest, RetentionNeverRemovesWhatHasJustBeenSaved) {
+  for (const int64_t step : {50, 100}) ASSERT_TRUE(Commit(step, "x").ok());
+  for (const int64_t step : {60, 70}) {
+    ASSERT_TRUE(Commit(step, "x").ok());
+    ASSERT_TRUE(ApplyRetention(root_, 1, step).ok());
+    EXPECT_THAT(ListCheckpoints(root_), ElementsAre(step, 100));
+  }
 }
 
 }  // namespace

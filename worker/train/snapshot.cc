@@ -141,6 +141,16 @@ SnapshotInfo FromJson(const Json& json) {
   return info;
 }
 
+// Also when a crash came before the note of an earlier step, or the note is of steps that were given up.
+absl::Status NoteBest(const WorkerConfig& config, const BestEpoch& best) {
+  const std::string path = config.checkpoint_dir + "/" + kBestName;
+  const Json note{{"step", best.step}, {"metric", config.training.best_metric}, {"value", *best.value}};
+  const std::string text = note.dump() + "\n";
+  if (const absl::StatusOr<std::string> noted = ReadFile(path); noted.ok() && *noted == text) return absl::OkStatus();
+  if (!Exists(config.checkpoint_dir + "/" + CheckpointName(best.step))) return absl::OkStatus();
+  return WriteFileAtomic(path, text);
+}
+
 }  // namespace
 
 void TakeSnapshot(const SnapshotInfo& info, const Model& model, const Optimizer& optimizer, Snapshot* snapshot) {
@@ -161,11 +171,10 @@ absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snap
                         {"state.json", [&state](CheckpointFile& file) { return file.Append(state); }}}));
   // The step is saved, whatever becomes of the notes and of the older ones.
   absl::Status status;
-  if (train.best.step == train.step) {
-    const Json best{{"step", train.step}, {"metric", config.training.best_metric}, {"value", *train.best.value}};
-    status = WriteFileAtomic(config.checkpoint_dir + "/" + kBestName, best.dump() + "\n");
+  if (train.best.step >= 0) status = NoteBest(config, train.best);
+  if (status.ok()) {
+    status = ApplyRetention(config.checkpoint_dir, config.training.keep, train.step, train.best.step);
   }
-  if (status.ok()) status = ApplyRetention(config.checkpoint_dir, config.training.keep, train.best.step);
   if (!status.ok()) std::fprintf(stderr, "old checkpoints stay: %s\n", std::string(status.message()).c_str());
   return folder;
 }
