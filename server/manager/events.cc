@@ -127,10 +127,17 @@ void JobManager::TakeQuietEvent(Entry& entry, const v1::RunnerEvent& event) {
     }
     attempt.set_last_step(std::max(attempt.last_step(), LastStep(report.metrics())));
   } else if (report.has_progress()) {
-    *job.mutable_progress() = report.progress();
+    v1::Progress& progress = *job.mutable_progress();
+    if (report.progress().step() > 0) {
+      progress = report.progress();
+    } else {
+      // An attempt that has not taken a step yet knows only how it validates; the last step is an earlier attempt's.
+      if (report.progress().has_valid_loss()) progress.set_valid_loss(report.progress().valid_loss());
+      if (report.progress().has_valid_accuracy()) progress.set_valid_accuracy(report.progress().valid_accuracy());
+    }
     if (parts_.clock.Monotonic() - entry.progress_stored_at >= kProgressEvery) {
       entry.progress_stored_at = parts_.clock.Monotonic();
-      batch.SetProgress(id, report.progress());
+      batch.SetProgress(id, progress);
     }
     ProgressChanged(entry);
   }

@@ -58,6 +58,23 @@ TEST(JobManagerTest, SubmitRunSucceed) {
   EXPECT_TRUE(job.has_end_time());
 }
 
+TEST(JobManagerTest, ProgressBeforeTheFirstStepIsThatOfAValidation) {
+  Rig rig;
+  const std::string id = rig.Submit();
+  v1::RunnerEvent trained = Rig::Event(2);
+  v1::Progress& progress = *trained.mutable_from_rank()->mutable_event()->mutable_progress();
+  progress.set_step(5);
+  progress.set_loss(0.5);
+  progress.set_lr(0.01);
+  v1::RunnerEvent validated = Rig::Event(3);
+  validated.mutable_from_rank()->mutable_event()->mutable_progress()->set_valid_loss(0.25);
+  Play(rig, id, {Rig::FirstStep(1), trained, validated});
+  EXPECT_EQ(rig.Job(id).progress().step(), 5);
+  EXPECT_EQ(rig.Job(id).progress().loss(), 0.5);
+  EXPECT_EQ(rig.Job(id).progress().lr(), 0.01);
+  EXPECT_EQ(rig.Job(id).progress().valid_loss(), 0.25);
+}
+
 TEST(JobManagerTest, FailuresUseUpTheBudgetUnlessThereIsProgress) {
   Rig rig;
   const std::string id = rig.Submit();

@@ -227,9 +227,15 @@ Trainer::Outcome Trainer::Step(Prefetcher& batches, const StepSize& size) {
   }
   SeedStep(training.seed, state_.step, parts_.group.rank());
   ZeroGradients(parameters_);
-  if (training.nan_policy == NanPolicy::kSkip) kept_buffers_ = Copies(parts_.model.buffers());
+  // A step that is given up must leave no trace, also not in the running statistics of normalisations.
+  if (training.nan_policy == NanPolicy::kSkip || Rounds(size.samples, 0) > kStopCheckRounds) {
+    kept_buffers_ = Copies(parts_.model.buffers());
+  }
   const std::optional<LocalSums> local = ForwardBackward(batches, size.samples);
-  if (!local) return Outcome::kStopped;
+  if (!local) {
+    RestoreBuffers();
+    return Outcome::kStopped;
+  }
   const double lr = LearningRate(training, state_.epoch, state_.step, parts_.plan.total_steps);
   if (!late) return Decide(*local, size, lr);
   Launch(*local, size, lr);
@@ -336,10 +342,15 @@ std::string Trainer::NonFinite(int64_t step, const StepSums& sums, double norm) 
                       step);
 }
 
+void Trainer::RestoreBuffers() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < kept_buffers_.size(); ++i) parts_.model.buffers()[i].second.copy_(kept_buffers_[i]);
+}
+
 void Trainer::Skip(const StepSums& sums, double norm) {
   ++state_.skipped_in_row;
   ++skipped_;
-  for (size_t i = 0; i < kept_buffers_.size(); ++i) parts_.model.buffers()[i].second.copy_(kept_buffers_[i]);
+  RestoreBuffers();
   if (!rank0()) return;
   parts_.link.Metric(parts_.link.SeriesIndex("skipped_steps"), state_.step + 1, static_cast<double>(skipped_));
   if (skipped_ <= kSkipsTold) {
@@ -471,7 +482,7 @@ bool Trainer::FinishEpoch() {
   if (rank0()) {
     if (state_.epoch_count > 0) {
       Metric("train_loss", state_.epoch_loss / state_.epoch_count);
-      if (progress_.accuracy) Metric("train_acc", state_.epoch_correct / state_.epoch_count);
+      if (HasAccuracy(parts_.config.training.objective)) Metric("train_acc", state_.epoch_correct / state_.epoch_count);
     }
     Metric("epoch", static_cast<double>(state_.epoch));
     for (const auto& [name, value] : parts_.model.Diagnostics()) Metric(name, value);

@@ -96,6 +96,7 @@ class Trainer {
   bool IsLeftOut(int64_t step) const;
   Outcome LeaveOut(Prefetcher& batches, int64_t samples);
   // What is done with a step that is not finite.
+  void RestoreBuffers();
   void Skip(const StepSums& sums, double norm);
   void RollBack(const StepSums& sums, double norm);
   [[noreturn]] void Fail(int64_t step, const StepSums& sums, double norm);
@@ -126,7 +127,7 @@ class Trainer {
   int64_t skipped_ = 0;
   bool stop_agreed_ = false;
   LateSteps late_;
-  std::vector<at::Tensor> kept_buffers_;  // of before the step, for the policy skip
+  std::vector<at::Tensor> kept_buffers_;  // of before the step, for one that is skipped or stopped
   bool first_step_reported_ = false;
   BatchMaker train_maker_;
   BatchMaker valid_maker_;
