@@ -4,7 +4,7 @@
 // metrics_subscribers.py run this.
 //   bench_metrics_live CONNECTIONS SUBSCRIBERS EVENTS POINTS_PER_EVENT MILLISECONDS_BETWEEN_EVENTS
 // The subscribers alone, of a job of any ddpd (delays are told only of the server above, whose points have this clock):
-//   bench_metrics_live --subscribe ADDRESS TOKEN JOB CONNECTIONS SUBSCRIBERS
+//   bench_metrics_live --subscribe ADDRESS TOKEN JOB CONNECTIONS SUBSCRIBERS AFTER_SEQ
 #include <grpcpp/grpcpp.h>
 #include <time.h>
 
@@ -51,9 +51,11 @@ struct Seen {
 
 class Subscriber final : public grpc::ClientReadReactor<v1::StreamMetricsResponse> {
  public:
-  Subscriber(v1::MetricService::Stub& stub, const std::string& token, const std::string& job, Seen& seen)
+  Subscriber(v1::MetricService::Stub& stub, const std::string& token, const std::string& job, uint64_t after_seq,
+             Seen& seen)
       : seen_(seen) {
     request_.set_job_id(job);
+    request_.set_after_seq(after_seq);
     context_.AddMetadata("authorization", "Bearer " + token);
     stub.async()->Stream(&context_, &request_, this);
     StartRead(&batch_);
@@ -67,7 +69,8 @@ class Subscriber final : public grpc::ClientReadReactor<v1::StreamMetricsRespons
       std::lock_guard lock(seen_.mutex);
       if (batch_.lagged_from() != 0) {
         seen_.skipped += batch_.seq() - batch_.lagged_from() + 1;
-      } else if (batch_.seq() == 1) {
+      } else if (!joined_) {
+        joined_ = true;
         ++seen_.joined;
         seen_.changed.notify_all();
       } else {
@@ -85,6 +88,7 @@ class Subscriber final : public grpc::ClientReadReactor<v1::StreamMetricsRespons
   }
 
   Seen& seen_;
+  bool joined_ = false;
   grpc::ClientContext context_;
   v1::StreamMetricsRequest request_;
   v1::StreamMetricsResponse batch_;
@@ -103,7 +107,7 @@ double CpuSeconds() {
 }
 
 int RunSubscribers(const std::string& address, const std::string& token, const std::string& job, int connections,
-                   int subscribers) {
+                   int subscribers, uint64_t after_seq) {
   std::vector<std::unique_ptr<v1::MetricService::Stub>> stubs;
   for (int i = 0; i < connections; ++i) {
     grpc::ChannelArguments arguments;
@@ -114,7 +118,8 @@ int RunSubscribers(const std::string& address, const std::string& token, const s
   Seen seen;
   std::vector<std::unique_ptr<Subscriber>> all;
   for (int i = 0; i < subscribers; ++i) {
-    all.push_back(std::make_unique<Subscriber>(*stubs[static_cast<size_t>(i % connections)], token, job, seen));
+    all.push_back(
+        std::make_unique<Subscriber>(*stubs[static_cast<size_t>(i % connections)], token, job, after_seq, seen));
   }
   {
     std::unique_lock lock(seen.mutex);
@@ -172,10 +177,10 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
   send(Rig::FirstStep(1));
   send(Points(2, points));
   const int idle = ResidentMegabytes();
-  FILE* client = popen(
-      absl::StrCat(self, " --subscribe ", server->address(), " ", kToken, " ", job, " ", connections, " ", subscribers)
-          .c_str(),
-      "r");
+  FILE* client = popen(absl::StrCat(self, " --subscribe ", server->address(), " ", kToken, " ", job, " ", connections,
+                                    " ", subscribers, " 0")
+                           .c_str(),
+                       "r");
   char line[256];
   if (client == nullptr || std::fgets(line, sizeof(line), client) == nullptr) return 1;
   const double cpu = CpuSeconds();
@@ -199,8 +204,9 @@ int RunServer(const char* self, int connections, int subscribers, int events, in
 }  // namespace ddp
 
 int main(int argc, char** argv) {
-  if (argc == 7 && std::string(argv[1]) == "--subscribe") {
-    return ddp::RunSubscribers(argv[2], argv[3], argv[4], std::atoi(argv[5]), std::atoi(argv[6]));
+  if (argc == 8 && std::string(argv[1]) == "--subscribe") {
+    return ddp::RunSubscribers(argv[2], argv[3], argv[4], std::atoi(argv[5]), std::atoi(argv[6]),
+                               std::strtoull(argv[7], nullptr, 10));
   }
   if (argc != 6) {
     std::cerr << "usage: bench_metrics_live CONNECTIONS SUBSCRIBERS EVENTS POINTS_PER_EVENT MILLISECONDS_BETWEEN\n";

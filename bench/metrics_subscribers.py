@@ -6,13 +6,16 @@ metrics_subscribers.py [--quick]
 The job is ddpd's own, trained on both cores. The subscribers stand for other machines, so their process gets only what nobody
 else wants (SCHED_IDLE, in a session of its own, whose autogroup has the lowest weight); what it takes all the same is printed,
 as is what ddpd takes. Windows without and with them take turns. One with them begins once the rounds that ddpd had saved up
-for the new subscribers are over, so that it shows what lasts.
+for the new subscribers are over, so that it shows what lasts. They go on from what the job has reported when they come, as
+pages do.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import sqlite3
 import statistics
 import subprocess
 import tempfile
@@ -34,6 +37,12 @@ def step_aside():
 def cpu_seconds(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def newest_seq(home, job):
+    """The resume token of a subscriber who has seen everything."""
+    with contextlib.closing(sqlite3.connect(f"file:{home}/ddpd.db?mode=ro", uri=True)) as database:
+        return database.execute("SELECT max(seq) FROM metric_chunks WHERE job_id = ?", (job,)).fetchone()[0] or 0
 
 
 class Window:
@@ -65,7 +74,7 @@ def beside_training(subscribers, seconds, settle, rounds):
                    (home / "address").read_text().strip(), (home / "token").read_text().strip(), job, 100, subscribers]
         for _ in range(rounds):
             windows[False].append(Window(seconds, {"ddpd": ddpd}))
-            client = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True, start_new_session=True,
+            client = subprocess.Popen(list(map(str, (*command, newest_seq(home, job)))), stdout=subprocess.PIPE, text=True, start_new_session=True,
                                       preexec_fn=step_aside)
             client.stdout.readline()  # all have joined
             time.sleep(settle)
