@@ -56,13 +56,13 @@ def test_cancel_does_not_wait_for_a_big_step(daemon):
 @pytest.mark.parametrize("ranks", (1, 2))
 def test_a_step_that_is_given_up_leaves_no_trace(daemon, ranks):
     """Batch normalisation moves its running statistics in the forward pass; 32 or 16 micro-batches a step and rank."""
-    big = ("--mode", "finetune", "--model", "resnet18", "--data", "fashion-mnist", "--limit", 256, "--batch-size", 256, "--micro-batch", 8,
-           "--epochs", 3, "--valid", "none", "--nproc", ranks)
+    big = ("--mode", "finetune", "--model", "resnet18", "--data", "fashion-mnist", "--limit", 512, "--batch-size", 256, "--micro-batch", 8,
+           "--epochs", 2, "--valid", "none", "--nproc", ranks)
     whole = daemon.train(*big)
     job = daemon.submit(*big)
     daemon.wait_step(job, 1)
     assert "PAUSED, saved at step" in daemon.ctl("pause", job)
-    assert int(daemon.job(job)["checkpoint_step"]) in (1, 2)
+    assert int(daemon.job(job)["checkpoint_step"]) == 1  # nothing else has saved it: the epoch has a second step
     daemon.ctl("resume", job)
     assert daemon.wait(job) == "SUCCEEDED"
     assert daemon.metrics(job, "loss") == daemon.metrics(whole, "loss")
