@@ -157,6 +157,27 @@ def test_finetune_on_classes_that_the_parent_does_not_know(daemon, tmp_path):
     daemon.train(*CSV[1:], "--data", new, *args, "--init-from", parent, "--reinit", "layers.*")
 
 
+GPT = ("--mode", "pretrain", "--model", "gpt", "--model-option", "dim=4", "--model-option", "layers=1", "--model-option", "heads=1")
+SHORT = ("--max-tokens", "4", "--epochs", "1", "--valid", "none", "--nproc", "1")
+
+
+def test_tokens_and_text_are_not_mixed_by_a_parent(daemon, tmp_path):
+    (np.arange(401, dtype=np.uint16) % 50).tofile(tmp_path / "d.bin")
+    (tmp_path / "d.txt").write_text("the cat sat\n" * 20)
+    tokens, text = ("--data", tmp_path / "d.bin"), ("--data", tmp_path / "d.txt")
+    of_tokens = daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50")
+    of_text = daemon.train(*GPT, *SHORT, *text, "--tokenizer", "bytes")
+    for parent, data, message in (
+        (of_tokens, text, f"training.init_from: it was trained on token files and cannot read the text of {tmp_path}/d.txt: name a .bin file"),
+        (of_text, tokens, f"training.init_from: its tokenizer is bytes, whose numbers are not those of {tmp_path}/d.bin: name text"),
+    ):
+        for source in (parent, daemon.checkpoint(parent)):
+            done = daemon.run("submit", *GPT, *SHORT, *data, "--init-from", source)
+            assert done.returncode == 5 and message in done.stderr, done.stderr
+    daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50", "--init-from", of_tokens)
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_text)
+
+
 def test_resume_of_a_running_job(daemon):
     job = daemon.submit("--mode", "pretrain", "--batch-size", "512")
     daemon.wait_step(job, 1)

@@ -56,6 +56,12 @@ void CheckLabels(const std::vector<SeenLabel>& labels, const std::vector<std::st
   }
 }
 
+// The parent's tokenizer is the job's: can it be used on the data?
+absl::Status CheckTokenizer(const std::string& parent, const DataSpec& data) {
+  const absl::StatusOr<Tokenizer> tokenizer = Tokenizer::FromJson(parent);
+  return tokenizer.ok() ? CheckTokenizerOf(*tokenizer, data.source) : tokenizer.status();
+}
+
 CheckOutput DescribeParent(const std::string& folder) {
   CheckOutput output;
   absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(folder);
@@ -75,6 +81,22 @@ CheckOutput CheckSpec(const CheckInput& input) {
   const TrainingConfig& training = input.training;
   const absl::StatusOr<InputKind> kind = ModelInput(training.model_name);
   if (!kind.ok()) Add(output, "training.model.name", std::string(kind.status().message()));
+
+  SnapshotInfo parent;
+  const bool has_parent = !input.init_path.empty() && WeightsFile(input.init_path) != input.init_path;
+  if (has_parent) {
+    absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(input.init_path);
+    if (!info.ok()) {
+      Add(output, "training.init_from", std::string(info.status().message()));
+      return output;
+    }
+    parent = *std::move(info);
+    if (kind.ok() && *kind == InputKind::kText && !parent.tokenizer.empty()) {
+      const absl::Status fits = CheckTokenizer(parent.tokenizer, training.data);
+      if (!fits.ok()) Add(output, "training.init_from", std::string(fits.message()));
+    }
+    if (!output.violations.empty()) return output;
+  }
 
   const Probe probe = ProbeDataset(training.data, std::max<int64_t>(input.world_size, training.batch_size));
   for (const DataProblem& problem : probe.problems) output.violations.emplace_back(problem.field, problem.text);
@@ -99,16 +121,6 @@ CheckOutput CheckSpec(const CheckInput& input) {
   }
   if (!output.violations.empty()) return output;
 
-  SnapshotInfo parent;
-  const bool has_parent = !input.init_path.empty() && WeightsFile(input.init_path) != input.init_path;
-  if (has_parent) {
-    absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(input.init_path);
-    if (!info.ok()) {
-      Add(output, "training.init_from", std::string(info.status().message()));
-      return output;
-    }
-    parent = *std::move(info);
-  }
   const std::vector<std::string> kept = KeptClasses(parent, training);
   CheckLabels(probe.labels, kept.empty() ? probe.class_names : kept, &output);
   if (!output.violations.empty()) return output;
