@@ -168,8 +168,8 @@ def test_tokens_and_text_are_not_mixed_by_a_parent(daemon, tmp_path):
     of_tokens = daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50")
     of_text = daemon.train(*GPT, *SHORT, *text, "--tokenizer", "bytes")
     for parent, data, message in (
-        (of_tokens, text, f"training.init_from: it was trained on token files and cannot read the text of {tmp_path}/d.txt: name a .bin file"),
-        (of_text, tokens, f"training.init_from: its tokenizer is bytes, whose numbers are not those of {tmp_path}/d.bin: name text"),
+        (of_tokens, text, f"(training.init_from): it was trained on token files and cannot read the text of {tmp_path}/d.txt: name a .bin file"),
+        (of_text, tokens, f"(training.init_from): its tokenizer is bytes, whose numbers are not those of {tmp_path}/d.bin: name text"),
     ):
         for source in (parent, daemon.checkpoint(parent)):
             done = daemon.run("submit", *GPT, *SHORT, *data, "--init-from", source)
