@@ -14,11 +14,19 @@ constexpr int64_t kWindowsPerBatch = 64;
 
 bool IsTokenFile(const v1::Data& data) { return absl::EndsWith(data.source(), ".bin"); }
 
+// A checkpoint brings its tokenizer along; a file with weights alone has none.
+bool HasParent(const v1::Training& training) {
+  return !training.init_from().empty() && !absl::EndsWith(training.init_from(), ".safetensors");
+}
+
+void FillTokenizer(v1::Data& data) {
+  if (data.tokenizer().empty()) data.set_tokenizer("words");
+  if (!data.has_vocab_size()) data.set_vocab_size(IsTokenFile(data) ? kGpt2Vocabulary : 16384);
+}
+
 void FillData(v1::Data& data) {
   if (data.source().empty()) data.set_source("wordnet");
   if (!data.has_valid_fraction()) data.set_valid_fraction(0.1);
-  if (data.tokenizer().empty()) data.set_tokenizer("words");
-  if (!data.has_vocab_size()) data.set_vocab_size(IsTokenFile(data) ? kGpt2Vocabulary : 16384);
   if (!data.has_max_tokens()) data.set_max_tokens(IsTokenFile(data) ? kWindowTokens : 32);
 }
 
@@ -43,6 +51,7 @@ v1::Objective DefaultObjective(const v1::Training& training) {
 
 void FillTraining(v1::Training& training) {
   FillData(*training.mutable_data());
+  if (!HasParent(training)) FillTokenizer(*training.mutable_data());
   if (training.model().name().empty()) training.mutable_model()->set_name(DefaultModel(training.data()));
   if (training.objective() == v1::OBJECTIVE_UNSPECIFIED) training.set_objective(DefaultObjective(training));
   if (!training.has_epochs()) training.set_epochs(9);

@@ -132,12 +132,14 @@ class Validator {
     CheckText(prefix + "label_column", data.label_column(), 1024);
     CheckTexts(prefix + "feature_columns", data.feature_columns(), 1024);
     if (data.has_limit()) Positive(prefix + "limit", data.limit());
-    if (CheckText(prefix + "tokenizer", data.tokenizer(), 4096) && data.tokenizer() != "words" &&
-        data.tokenizer() != "bytes" && !absl::StartsWith(data.tokenizer(), "sentencepiece:/")) {
+    // Empty: left to the parent (FillDefaults).
+    if (CheckText(prefix + "tokenizer", data.tokenizer(), 4096) && !data.tokenizer().empty() &&
+        data.tokenizer() != "words" && data.tokenizer() != "bytes" &&
+        !absl::StartsWith(data.tokenizer(), "sentencepiece:/")) {
       Refuse(prefix + "tokenizer", absl::StrCat("must be words, bytes or sentencepiece:/PATH/OF/FILE.model, got ",
                                                 Excerpt(data.tokenizer())));
     }
-    Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
+    if (data.has_vocab_size()) Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
     Between(prefix + "max_tokens", data.max_tokens(), 1, 4096);
     CheckPath(prefix + "labels", data.labels());
     CheckPath(prefix + "valid_labels", data.valid_labels());

@@ -175,7 +175,29 @@ def test_tokens_and_text_are_not_mixed_by_a_parent(daemon, tmp_path):
             done = daemon.run("submit", *GPT, *SHORT, *data, "--init-from", source)
             assert done.returncode == 5 and message in done.stderr, done.stderr
     daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50", "--init-from", of_tokens)
+    daemon.train(*GPT, *SHORT, *tokens, "--init-from", daemon.checkpoint(of_tokens))
     daemon.train(*GPT, *SHORT, *text, "--init-from", of_text)
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_text, "--tokenizer", "bytes")
+
+
+def test_another_tokenizer_than_the_parents(daemon, tmp_path):
+    (tmp_path / "d.bin").write_bytes((np.arange(401, dtype=np.uint16) % 50).tobytes())
+    (tmp_path / "d.txt").write_text("the cat sat\n" * 20)
+    tokens, text = ("--data", tmp_path / "d.bin"), ("--data", tmp_path / "d.txt")
+    of_tokens = daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50")
+    of_words = daemon.train(*GPT, *SHORT, *text)  # 3 words and 3 special tokens
+    for parent, args, message in (
+        (of_tokens, (*tokens, "--vocab-size", "60"), "(training.data.vocab_size): 60, but the vocabulary of init_from has 50 entries"),
+        (of_words, (*text, "--vocab-size", "1000"), "(training.data.vocab_size): 1000, but the vocabulary of init_from has 6 entries"),
+        (of_words, (*text, "--tokenizer", "bytes"), "(training.data.tokenizer): bytes is not the tokenizer that init_from was trained with (words)"),
+    ):
+        for source in (parent, daemon.checkpoint(parent)):
+            done = daemon.run("submit", *GPT, *SHORT, *args, "--init-from", source)
+            assert done.returncode == 5 and message in done.stderr, done.stderr
+    # The same is fine: 16384 is what the parent asked for.
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_words, "--tokenizer", "words", "--vocab-size", "16384")
+    child = daemon.train(*GPT, *SHORT, *text, "--init-from", daemon.checkpoint(of_words))
+    daemon.train(*GPT, *SHORT, *text, "--init-from", child)
 
 
 def test_resume_of_a_running_job(daemon):

@@ -1,11 +1,14 @@
 #include "worker/train/check.h"
 
+#include <limits>
 #include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/files.h"
+#include "common/status_macros.h"
 #include "worker/data/dataset.h"
+#include "worker/data/raw_samples.h"
 #include "worker/models/registry.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/snapshot.h"
@@ -56,10 +59,36 @@ void CheckLabels(const std::vector<SeenLabel>& labels, const std::vector<std::st
   }
 }
 
-// The parent's tokenizer is the job's: can it be used on the data?
-absl::Status CheckTokenizer(const std::string& parent, const DataSpec& data) {
-  const absl::StatusOr<Tokenizer> tokenizer = Tokenizer::FromJson(parent);
-  return tokenizer.ok() ? CheckTokenizerOf(*tokenizer, data.source) : tokenizer.status();
+// Whether the spec's tokenizer, which may be left open, is that of the parent.
+absl::StatusOr<bool> IsTokenizer(const DataSpec& data, const Tokenizer& parent) {
+  if (data.tokenizer.empty()) return true;
+  DDP_ASSIGN_OR_RETURN(const std::optional<Tokenizer> named, NamedTokenizer(data));
+  return named ? named->ToJson() == parent.ToJson() : parent.name() == "words";
+}
+
+// The parent's tokenizer is the job's, which may say the same but nothing else; what it leaves open is filled in.
+absl::Status TakeTokenizer(const SnapshotInfo& parent, DataSpec* data) {
+  if (parent.tokenizer.empty()) {
+    if (!data->tokenizer.empty() && data->vocab_size > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "training.init_from: was not trained on text and has no tokenizer to take: set training.data.tokenizer and "
+        "training.data.vocab_size");
+  }
+  DDP_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::FromJson(parent.tokenizer));
+  DDP_RETURN_IF_ERROR(CheckTokenizerOf(tokenizer, data->source));
+  DDP_ASSIGN_OR_RETURN(const bool same, IsTokenizer(*data, tokenizer));
+  if (!same) {
+    return FieldError(kTokenizerField,
+                      absl::StrCat(data->tokenizer, " is not the tokenizer that init_from was trained ", "with (",
+                                   std::string(tokenizer.name()), "), whose numbers its weights know: leave it out"));
+  }
+  if (data->vocab_size > 0 && data->vocab_size != tokenizer.vocab_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("training.data.vocab_size: ", data->vocab_size,
+                                                   ", but the vocabulary of init_from has ", tokenizer.vocab_size(),
+                                                   " entries and is taken as it is: leave it out"));
+  }
+  data->vocab_size = static_cast<int>(tokenizer.vocab_size());
+  return absl::OkStatus();
 }
 
 CheckOutput DescribeParent(const std::string& folder) {
@@ -78,7 +107,7 @@ CheckOutput DescribeParent(const std::string& folder) {
 CheckOutput CheckSpec(const CheckInput& input) {
   if (input.parent_only) return DescribeParent(input.init_path);
   CheckOutput output;
-  const TrainingConfig& training = input.training;
+  TrainingConfig training = input.training;
   const absl::StatusOr<InputKind> kind = ModelInput(training.model_name);
   if (!kind.ok()) Add(output, "training.model.name", std::string(kind.status().message()));
 
@@ -91,12 +120,14 @@ CheckOutput CheckSpec(const CheckInput& input) {
       return output;
     }
     parent = *std::move(info);
-    if (kind.ok() && *kind == InputKind::kText && !parent.tokenizer.empty()) {
-      const absl::Status fits = CheckTokenizer(parent.tokenizer, training.data);
-      if (!fits.ok()) Add(output, "training.init_from", std::string(fits.message()));
+    if (kind.ok() && *kind == InputKind::kText) {
+      const absl::Status taken = TakeTokenizer(parent, &training.data);
+      if (!taken.ok()) Add(output, "training.init_from", std::string(taken.message()));
     }
     if (!output.violations.empty()) return output;
   }
+  // A job that goes on has its vocabulary in its own checkpoint: any token may be right.
+  if (training.data.vocab_size == 0) training.data.vocab_size = std::numeric_limits<int>::max();
 
   const Probe probe = ProbeDataset(training.data, std::max<int64_t>(input.world_size, training.batch_size));
   for (const DataProblem& problem : probe.problems) output.violations.emplace_back(problem.field, problem.text);
