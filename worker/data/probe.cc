@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -121,7 +122,9 @@ absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) 
 }
 
 absl::Status ProbeTokens(const DataSpec& spec, Probe* probe) {
-  const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, spec.vocab_size);
+  // Open: a job that goes on has its vocabulary in its own checkpoint, and any token may be right.
+  const int64_t vocabulary = spec.vocab_size > 0 ? spec.vocab_size : std::numeric_limits<int32_t>::max();
+  const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, vocabulary);
   if (!tokens.ok()) return tokens.status();
   probe->has_text = true;
   probe->vocabulary = spec.vocab_size;

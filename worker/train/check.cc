@@ -1,6 +1,5 @@
 #include "worker/train/check.h"
 
-#include <limits>
 #include <memory>
 #include <set>
 
@@ -126,8 +125,6 @@ CheckOutput CheckSpec(const CheckInput& input) {
     }
     if (!output.violations.empty()) return output;
   }
-  // A job that goes on has its vocabulary in its own checkpoint: any token may be right.
-  if (training.data.vocab_size == 0) training.data.vocab_size = std::numeric_limits<int>::max();
 
   const Probe probe = ProbeDataset(training.data, std::max<int64_t>(input.world_size, training.batch_size));
   for (const DataProblem& problem : probe.problems) output.violations.emplace_back(problem.field, problem.text);
