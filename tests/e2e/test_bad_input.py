@@ -157,6 +157,18 @@ def test_finetune_on_classes_that_the_parent_does_not_know(daemon, tmp_path):
     daemon.train(*CSV[1:], "--data", new, *args, "--init-from", parent, "--reinit", "layers.*")
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_model_that_is_larger_than_memory(daemon, ranks):
+    d, layers = 16384, 96
+    done = daemon.run(*PRETRAIN, "--model", "gpt", "--model-option", f"dim={d}", "--model-option", f"layers={layers}", "--nproc", ranks)
+    assert done.returncode == 5
+    # Tokens, positions, per layer four matrices of 12 d^2 with biases of 9 d and two norms of 4 d, and the last norm.
+    parameters = 16384 * d + 32 * d + layers * (12 * d * d + 13 * d) + 2 * d
+    needed = parameters * 4 * 4 * ranks / 2**30  # Adam: gradients and two moments
+    assert f"(training.model): {parameters} parameters with their gradients and what the optimizer keeps" in done.stderr, done.stderr
+    assert f" take {needed:.1f} GiB on {ranks} rank" in done.stderr, done.stderr
+
+
 GPT = ("--mode", "pretrain", "--model", "gpt", "--model-option", "dim=4", "--model-option", "layers=1", "--model-option", "heads=1")
 SHORT = ("--max-tokens", "4", "--epochs", "1", "--valid", "none", "--nproc", "1")
 

@@ -1,13 +1,17 @@
 #include "worker/train/check.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/files.h"
 #include "common/status_macros.h"
 #include "worker/data/dataset.h"
 #include "worker/data/raw_samples.h"
+#include "worker/models/outline.h"
 #include "worker/models/registry.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/snapshot.h"
@@ -90,6 +94,28 @@ absl::Status TakeTokenizer(const SnapshotInfo& parent, DataSpec* data) {
   return absl::OkStatus();
 }
 
+// Parameters, and of those that are trained the gradients and what the optimizer keeps, of all ranks: a model for which
+// there is no room even before it computes anything. On GPUs the ranks make the parameters in the host's memory first.
+void CheckMemory(const CheckInput& input, const Model& model, const std::vector<bool>& frozen, CheckOutput* output) {
+  const TrainingConfig& training = input.training;
+  const int64_t moments = training.optimizer == OptimizerKind::kSgd ? (training.momentum > 0 ? 1 : 0) : 2;
+  int64_t numbers = 0;
+  for (size_t i = 0; i < frozen.size(); ++i) {
+    numbers += model.parameters()[i].second.numel() * (frozen[i] || input.cuda ? 1 : 2 + moments);
+  }
+  constexpr double kGiB = 1 << 30;
+  const double needed = static_cast<double>(numbers) * sizeof(float) * input.world_size / kGiB;
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)) / kGiB;
+  if (needed <= there) return;
+  output->violations.emplace_back(
+      "training.model",
+      absl::StrFormat("%d parameters%s take %.1f GiB on %d rank%s, and this machine has %.1f GiB of memory: choose a "
+                      "smaller model, or fewer ranks",
+                      model.parameter_count(),
+                      input.cuda ? "" : " with their gradients and what the optimizer keeps of them", needed,
+                      input.world_size, input.world_size == 1 ? "" : "s", there));
+}
+
 CheckOutput DescribeParent(const std::string& folder) {
   CheckOutput output;
   absl::StatusOr<SnapshotInfo> info = ReadSnapshotInfo(folder);
@@ -153,16 +179,18 @@ CheckOutput CheckSpec(const CheckInput& input) {
   CheckLabels(probe.labels, kept.empty() ? probe.class_names : kept, &output);
   if (!output.violations.empty()) return output;
   const ModelShape shape = ShapeFor(training, probe, has_parent ? &parent : nullptr);
-  const absl::StatusOr<std::unique_ptr<Model>> model =
-      MakeModel(training.model_name, training.model_options, shape, training.seed);
+  const absl::StatusOr<std::unique_ptr<Model>> model = MakeOutline(training.model_name, training.model_options, shape);
   if (!model.ok()) {
     Add(output, "training.model", std::string(model.status().message()));
     return output;
   }
-  if (const auto frozen = FrozenNames((*model)->parameter_names(), training.freeze); !frozen.ok()) {
+  const auto frozen = FrozenNames((*model)->parameter_names(), training.freeze);
+  if (!frozen.ok()) {
     Add(output, "training.freeze", std::string(frozen.status().message()));
     return output;
   }
+  CheckMemory(input, **model, *frozen, &output);
+  if (!output.violations.empty()) return output;
   if (input.init_path.empty()) return output;
   if (!has_parent && !Exists(input.init_path)) {
     output.violations.emplace_back("training.init_from", absl::StrCat("there is no file ", input.init_path));
