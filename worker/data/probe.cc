@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -145,8 +144,9 @@ absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) 
 }
 
 absl::Status ProbeTokens(const DataSpec& spec, Probe* probe) {
-  // Open: a job that goes on has its vocabulary in its own checkpoint, and any token may be right.
-  const int64_t vocabulary = spec.vocab_size > 0 ? spec.vocab_size : std::numeric_limits<int32_t>::max();
+  // Open: a job that goes on has its vocabulary in its own checkpoint. This is the largest one for files of any type.
+  constexpr int64_t kAnyVocabulary = 65536;
+  const int64_t vocabulary = spec.vocab_size > 0 ? spec.vocab_size : kAnyVocabulary;
   const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, vocabulary);
   if (!tokens.ok()) return tokens.status();
   probe->has_text = true;

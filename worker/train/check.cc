@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
