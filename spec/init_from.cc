@@ -55,6 +55,10 @@ void TakeFromParent(const v1::Training& parent, v1::Training& child) {
     *child.mutable_model() = parent.model();
     for (const auto& [name, value] : options) (*child.mutable_model()->mutable_options())[name] = value;
   }
+  // Of words, this is the most that the vocabulary may have: the parent's may have fewer.
+  if (child.data().has_vocab_size() && child.data().vocab_size() == parent.data().vocab_size()) {
+    child.mutable_data()->clear_vocab_size();
+  }
   if (!child.data().has_max_tokens()) child.mutable_data()->set_max_tokens(parent.data().max_tokens());
 }
 

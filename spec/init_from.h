@@ -31,7 +31,8 @@ std::optional<int64_t> ParseCheckpointChoice(const std::string& text);
 // filled in. A file with weights alone tells nothing.
 bool NeedsDescription(const v1::Training& child, const std::string& init_path);
 
-// A child that does not say otherwise has its parent's model, and texts as long as its parent's.
+// A child that does not say otherwise has its parent's model, and texts as long as its parent's. A vocab_size that is
+// the parent's is left open: the vocabulary comes from the checkpoint.
 void TakeFromParent(const v1::Training& parent, v1::Training& child);
 
 }  // namespace ddp

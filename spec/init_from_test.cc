@@ -39,6 +39,18 @@ TEST(InitFromTest, AChildHasItsParentsModelAndLength) {
   EXPECT_EQ(child.data().max_tokens(), 7);
 }
 
+TEST(InitFromTest, TheParentsVocabularyIsLeftOpen) {
+  v1::Training parent = Parent();
+  parent.mutable_data()->set_vocab_size(16384);
+  v1::Training child;
+  child.mutable_data()->set_vocab_size(16384);
+  TakeFromParent(parent, child);
+  EXPECT_FALSE(child.data().has_vocab_size());
+  child.mutable_data()->set_vocab_size(1000);
+  TakeFromParent(parent, child);
+  EXPECT_EQ(child.data().vocab_size(), 1000);
+}
+
 TEST(InitFromTest, WhatAChildSaysStays) {
   v1::Training child;
   child.mutable_model()->set_name("convnet");

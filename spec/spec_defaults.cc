@@ -14,11 +14,23 @@ constexpr int64_t kWindowsPerBatch = 64;
 
 bool IsTokenFile(const v1::Data& data) { return absl::EndsWith(data.source(), ".bin"); }
 
+// A checkpoint brings its tokenizer along; a file with weights alone has none.
+bool HasParent(const v1::Training& training) {
+  return !training.init_from().empty() && !absl::EndsWith(training.init_from(), ".safetensors");
+}
+
+void FillTokenizer(v1::Data& data) {
+  if (IsTokenFile(data)) {
+    if (!data.has_vocab_size()) data.set_vocab_size(kGpt2Vocabulary);
+    return;
+  }
+  if (data.tokenizer().empty()) data.set_tokenizer("words");
+  if (data.tokenizer() == "words" && !data.has_vocab_size()) data.set_vocab_size(16384);
+}
+
 void FillData(v1::Data& data) {
   if (data.source().empty()) data.set_source("wordnet");
-  if (!data.has_valid_fraction()) data.set_valid_fraction(0.1);
-  if (data.tokenizer().empty()) data.set_tokenizer("words");
-  if (!data.has_vocab_size()) data.set_vocab_size(IsTokenFile(data) ? kGpt2Vocabulary : 16384);
+  if (data.valid().empty() && !data.has_valid_fraction()) data.set_valid_fraction(0.1);
   if (!data.has_max_tokens()) data.set_max_tokens(IsTokenFile(data) ? kWindowTokens : 32);
 }
 
@@ -43,6 +55,7 @@ v1::Objective DefaultObjective(const v1::Training& training) {
 
 void FillTraining(v1::Training& training) {
   FillData(*training.mutable_data());
+  if (!HasParent(training)) FillTokenizer(*training.mutable_data());
   if (training.model().name().empty()) training.mutable_model()->set_name(DefaultModel(training.data()));
   if (training.objective() == v1::OBJECTIVE_UNSPECIFIED) training.set_objective(DefaultObjective(training));
   if (!training.has_epochs()) training.set_epochs(9);
@@ -52,8 +65,10 @@ void FillTraining(v1::Training& training) {
   if (!training.has_weight_decay()) training.set_weight_decay(0);
   if (!training.has_momentum()) training.set_momentum(0);
   if (training.schedule() == v1::SCHEDULE_KIND_UNSPECIFIED) training.set_schedule(v1::SCHEDULE_KIND_STEP);
-  if (!training.has_step_size()) training.set_step_size(3);
-  if (!training.has_gamma()) training.set_gamma(0.1);
+  const bool steps = training.schedule() == v1::SCHEDULE_KIND_STEP;
+  if (steps && !training.has_step_size()) training.set_step_size(3);
+  const bool drops = steps || training.schedule() == v1::SCHEDULE_KIND_MULTISTEP;
+  if (drops && !training.has_gamma()) training.set_gamma(0.1);
   if (!training.has_seed()) training.set_seed(0);
   if (!training.has_checkpoint_every()) training.set_checkpoint_every(0);
   if (!training.has_keep()) training.set_keep(3);
@@ -68,9 +83,11 @@ void FillTraining(v1::Training& training) {
   }
   if (!training.has_patience()) training.set_patience(0);
   if (!training.has_watch_every()) training.set_watch_every(0);
-  if (!training.has_beta1()) training.set_beta1(0.9);
-  if (!training.has_beta2()) training.set_beta2(0.999);
-  if (!training.has_eps()) training.set_eps(1e-8);
+  if (training.optimizer() != v1::OPTIMIZER_KIND_SGD) {
+    if (!training.has_beta1()) training.set_beta1(0.9);
+    if (!training.has_beta2()) training.set_beta2(0.999);
+    if (!training.has_eps()) training.set_eps(1e-8);
+  }
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ struct MachineFacts {
   std::string no_gpu_reason;  // when it has none
 };
 
-// Fills in what the user left open. An explicit value stays, however little sense it makes: that is for Validate to
-// refuse.
+// Fills in what the user left open and what has an effect with the rest of the spec: Validate refuses what has none,
+// and a complete spec can be submitted again. An explicit value stays, however little sense it makes: that is for
+// Validate to refuse.
 void FillDefaults(v1::JobSpec& spec, const MachineFacts& machine);
 
 }  // namespace ddp

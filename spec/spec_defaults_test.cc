@@ -87,6 +87,23 @@ TEST(SpecDefaultsTest, WhatFitsTheData) {
   }
 }
 
+TEST(SpecDefaultsTest, ACheckpointBringsItsTokenizer) {
+  for (const char* from : {"0abc@best", "/c/step-7"}) {
+    v1::JobSpec spec;
+    spec.mutable_training()->set_mode(v1::MODE_PRETRAIN);
+    spec.mutable_training()->set_init_from(from);
+    const v1::JobSpec full = Filled(spec);
+    EXPECT_EQ(full.training().data().tokenizer(), "") << from;
+    EXPECT_FALSE(full.training().data().has_vocab_size()) << from;
+  }
+  v1::JobSpec spec;
+  spec.mutable_training()->set_mode(v1::MODE_PRETRAIN);
+  spec.mutable_training()->set_init_from("/w/gpt2.safetensors");
+  const v1::JobSpec full = Filled(spec);
+  EXPECT_EQ(full.training().data().tokenizer(), "words");
+  EXPECT_EQ(full.training().data().vocab_size(), 16384);
+}
+
 TEST(SpecDefaultsTest, ExplicitNonsenseStays) {
   v1::JobSpec spec;
   spec.mutable_resources()->set_nproc(0);

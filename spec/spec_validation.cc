@@ -124,7 +124,11 @@ class Validator {
       Refuse(prefix + "valid", absl::StrCat("must be \"none\" or an absolute path, got ", Excerpt(data.valid())));
     }
     const double fraction = data.valid_fraction();
-    if (!(fraction > 0 && fraction < 1)) {
+    if (!data.valid().empty()) {
+      if (data.has_valid_fraction()) {
+        Refuse(prefix + "valid_fraction", "samples are held out only when valid is empty; leave out one of the two");
+      }
+    } else if (!(fraction > 0 && fraction < 1)) {
       Refuse(prefix + "valid_fraction", absl::StrCat("must be > 0 and < 1, got ", fraction,
                                                      "; to train without validation set valid to \"none\""));
     }
@@ -132,18 +136,34 @@ class Validator {
     CheckText(prefix + "label_column", data.label_column(), 1024);
     CheckTexts(prefix + "feature_columns", data.feature_columns(), 1024);
     if (data.has_limit()) Positive(prefix + "limit", data.limit());
-    if (CheckText(prefix + "tokenizer", data.tokenizer(), 4096) && data.tokenizer() != "words" &&
-        data.tokenizer() != "bytes" && !absl::StartsWith(data.tokenizer(), "sentencepiece:/")) {
+    // Empty: left to the parent (FillDefaults).
+    if (CheckText(prefix + "tokenizer", data.tokenizer(), 4096) && !data.tokenizer().empty() &&
+        data.tokenizer() != "words" && data.tokenizer() != "bytes" &&
+        !absl::StartsWith(data.tokenizer(), "sentencepiece:/")) {
       Refuse(prefix + "tokenizer", absl::StrCat("must be words, bytes or sentencepiece:/PATH/OF/FILE.model, got ",
                                                 Excerpt(data.tokenizer())));
     }
-    Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
+    CheckTokenizer(data);
+    if (data.has_vocab_size()) Between(prefix + "vocab_size", data.vocab_size(), 8, 1000000);
     Between(prefix + "max_tokens", data.max_tokens(), 1, 4096);
     CheckPath(prefix + "labels", data.labels());
     CheckPath(prefix + "valid_labels", data.valid_labels());
     CheckText(prefix + "image_shape", data.image_shape(), 100);
     if (!data.token_type().empty() && data.token_type() != "uint16" && data.token_type() != "uint32") {
       Refuse(prefix + "token_type", absl::StrCat("must be uint16 or uint32, got ", Excerpt(data.token_type())));
+    }
+  }
+
+  // What says it all itself leaves nothing to choose.
+  void CheckTokenizer(const v1::Data& data) {
+    const std::string prefix = "training.data.";
+    const bool tokens = absl::EndsWith(data.source(), ".bin");
+    const bool is_complete = data.tokenizer() == "bytes" || absl::StartsWith(data.tokenizer(), "sentencepiece:");
+    if (tokens && !data.tokenizer().empty()) {
+      Refuse(prefix + "tokenizer", "a .bin file holds tokens already; leave it out");
+    } else if (!tokens && is_complete && data.has_vocab_size()) {
+      Refuse(prefix + "vocab_size",
+             absl::StrCat("the tokenizer ", Excerpt(data.tokenizer()), " has a vocabulary of its own; leave it out"));
     }
   }
 
@@ -209,9 +229,13 @@ class Validator {
     if (training.nesterov() && !(sgd && training.momentum() > 0)) {
       Refuse(prefix + "nesterov", "only sgd with a momentum has it; set optimizer sgd and momentum");
     }
-    Share(prefix + "beta1", training.beta1());
-    Share(prefix + "beta2", training.beta2());
-    PositiveNumber(prefix + "eps", training.eps());
+    const auto of_adam = [&](const std::string& field, bool given) {
+      if (given && sgd) Refuse(prefix + field, "only adam and adamw have it; choose one of them, or leave it out");
+      return given && !sgd;
+    };
+    if (of_adam("beta1", training.has_beta1())) Share(prefix + "beta1", training.beta1());
+    if (of_adam("beta2", training.has_beta2())) Share(prefix + "beta2", training.beta2());
+    if (of_adam("eps", training.has_eps())) PositiveNumber(prefix + "eps", training.eps());
     if (training.has_clip()) PositiveNumber(prefix + "clip", training.clip());
     Known("training.precision", training.precision(), v1::Precision_IsValid(training.precision()));
     Known("training.nan_policy", training.nan_policy(), v1::NanPolicy_IsValid(training.nan_policy()));
@@ -221,8 +245,18 @@ class Validator {
     const std::string prefix = "training.";
     PositiveNumber(prefix + "lr", training.lr());
     Known("training.schedule", training.schedule(), v1::ScheduleKind_IsValid(training.schedule()));
-    Positive(prefix + "step_size", training.step_size());
-    PositiveNumber(prefix + "gamma", training.gamma());
+    const bool step = training.schedule() == v1::SCHEDULE_KIND_STEP;
+    const bool multistep = training.schedule() == v1::SCHEDULE_KIND_MULTISTEP;
+    if (training.has_step_size() && !step) {
+      Refuse(prefix + "step_size", "only the schedule step has it; choose schedule step, or leave it out");
+    } else if (step) {
+      Positive(prefix + "step_size", training.step_size());
+    }
+    if (training.has_gamma() && !step && !multistep) {
+      Refuse(prefix + "gamma", "only step and multistep drop the rate by it; choose one of them, or leave it out");
+    } else if (step || multistep) {
+      PositiveNumber(prefix + "gamma", training.gamma());
+    }
     NotNegative(prefix + "warmup", training.warmup());
     NotNegativeNumber(prefix + "min_lr", training.min_lr());
     const bool to_min =
@@ -232,7 +266,6 @@ class Validator {
     } else if (training.lr() > 0 && training.min_lr() > training.lr()) {
       Refuse(prefix + "min_lr", absl::StrCat("must not be above lr, ", training.lr(), "; got ", training.min_lr()));
     }
-    const bool multistep = training.schedule() == v1::SCHEDULE_KIND_MULTISTEP;
     if (multistep && training.milestones_size() == 0) {
       Refuse(prefix + "milestones", "not given: name the epochs at which multistep drops the rate, as in 30,60");
     }
@@ -287,6 +320,9 @@ class Validator {
     NotNegative(prefix + "checkpoint_every", training.checkpoint_every());
     Positive(prefix + "keep", training.keep());
     NotNegative(prefix + "valid_every", training.valid_every());
+    if (training.valid_every() > 0 && training.data().valid() == "none") {
+      Refuse(prefix + "valid_every", "there is no validation (data.valid is none); leave out one of the two");
+    }
   }
 
   const MachineFacts& machine_;

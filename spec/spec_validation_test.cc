@@ -103,7 +103,57 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
       {"training.valid_every", "got -1", t([](v1::Training& x) { x.set_valid_every(-1); })},
       {"training.objective", "mlm, clm, embedding or denoising",
        t([](v1::Training& x) { x.set_objective(v1::OBJECTIVE_REGRESSION); })},
-      {"training.objective", "none stands for a hidden token", d([](v1::Data& x) { x.set_source("/d/a.bin"); })},
+      {"training.objective", "none stands for a hidden token", t([](v1::Training& x) {
+         x.mutable_data()->set_source("/d/a.bin");
+         x.set_objective(v1::OBJECTIVE_MLM);
+       })},
+      // What would have no effect.
+      {"training.beta1", "only adam and adamw", t([](v1::Training& x) {
+         x.set_optimizer(v1::OPTIMIZER_KIND_SGD);
+         x.set_beta1(0.9);
+       })},
+      {"training.beta2", "only adam and adamw", t([](v1::Training& x) {
+         x.set_optimizer(v1::OPTIMIZER_KIND_SGD);
+         x.set_beta2(0.99);
+       })},
+      {"training.eps", "only adam and adamw", t([](v1::Training& x) {
+         x.set_optimizer(v1::OPTIMIZER_KIND_SGD);
+         x.set_eps(1e-6);
+       })},
+      {"training.step_size", "only the schedule step", t([](v1::Training& x) {
+         x.set_schedule(v1::SCHEDULE_KIND_MULTISTEP);
+         x.add_milestones(3);
+         x.set_step_size(3);
+       })},
+      {"training.step_size", "only the schedule step", t([](v1::Training& x) {
+         x.set_schedule(v1::SCHEDULE_KIND_CONSTANT);
+         x.set_step_size(3);
+       })},
+      {"training.gamma", "only step and multistep", t([](v1::Training& x) {
+         x.set_schedule(v1::SCHEDULE_KIND_LINEAR);
+         x.set_gamma(0.5);
+       })},
+      {"training.valid_every", "there is no validation", t([](v1::Training& x) {
+         x.mutable_data()->set_valid("none");
+         x.set_valid_every(10);
+       })},
+      {"training.data.valid_fraction", "only when valid is empty", d([](v1::Data& x) {
+         x.set_valid("/d/v.csv");
+         x.set_valid_fraction(0.2);
+       })},
+      {"training.data.tokenizer", "holds tokens already", d([](v1::Data& x) {
+         x.set_source("/d/a.bin");
+         x.set_tokenizer("words");
+       })},
+      {"training.data.vocab_size", "the tokenizer \"bytes\" has a vocabulary of its own", d([](v1::Data& x) {
+         x.set_tokenizer("bytes");
+         x.set_vocab_size(259);
+       })},
+      {"training.data.vocab_size", "the tokenizer \"sentencepiece:/m.model\" has a vocabulary of its own",
+       d([](v1::Data& x) {
+         x.set_tokenizer("sentencepiece:/m.model");
+         x.set_vocab_size(8000);
+       })},
       {"training.data.source", "did you mean wordnet?", d([](v1::Data& x) { x.set_source("wordnt"); })},
       {"training.data.source", "absolute path", d([](v1::Data& x) { x.set_source("a.csv"); })},
       {"training.data.source", "must end with one of .csv, .tsv", d([](v1::Data& x) { x.set_source("/etc/passwd"); })},
@@ -120,13 +170,36 @@ TEST(SpecValidationTest, EveryFieldIsNamedWithItsValue) {
       {"training.data.max_tokens", "got 0", d([](v1::Data& x) { x.set_max_tokens(0); })},
   };
   for (const auto& [field, text, change] : cases) {
-    v1::JobSpec spec = Good();
+    v1::JobSpec spec;
+    spec.mutable_training()->set_mode(v1::MODE_PRETRAIN);
     change(spec);
+    FillDefaults(spec, kMachine);
     const auto violations = Validate(spec, kMachine);
     ASSERT_EQ(violations.size(), 1u) << field << " " << text;
     EXPECT_EQ(violations[0].field(), field);
     EXPECT_NE(violations[0].description().find(text), std::string::npos) << violations[0].description();
     EXPECT_LT(violations[0].description().size(), 400u) << field;
+  }
+}
+
+// A complete spec, as jobs show it, can be submitted again.
+TEST(SpecValidationTest, CompleteSpecsAreGood) {
+  for (const auto schedule : {v1::SCHEDULE_KIND_STEP, v1::SCHEDULE_KIND_COSINE, v1::SCHEDULE_KIND_CONSTANT}) {
+    for (const char* source : {"", "/d/a.bin", "/d/a.txt"}) {
+      v1::JobSpec spec;
+      v1::Training& training = *spec.mutable_training();
+      training.set_mode(v1::MODE_PRETRAIN);
+      training.set_schedule(schedule);
+      training.set_optimizer(v1::OPTIMIZER_KIND_SGD);
+      training.mutable_data()->set_source(source);
+      if (std::string(source) == "/d/a.txt") training.mutable_data()->set_tokenizer("bytes");
+      training.mutable_data()->set_valid("none");
+      FillDefaults(spec, kMachine);
+      const std::string once = spec.SerializeAsString();
+      FillDefaults(spec, kMachine);
+      EXPECT_EQ(spec.SerializeAsString(), once);
+      EXPECT_TRUE(Validate(spec, kMachine).empty()) << source;
+    }
   }
 }
 

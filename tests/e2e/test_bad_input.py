@@ -157,6 +157,61 @@ def test_finetune_on_classes_that_the_parent_does_not_know(daemon, tmp_path):
     daemon.train(*CSV[1:], "--data", new, *args, "--init-from", parent, "--reinit", "layers.*")
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_model_that_is_larger_than_memory(daemon, ranks):
+    d, layers = 16384, 96
+    done = daemon.run(*PRETRAIN, "--model", "gpt", "--model-option", f"dim={d}", "--model-option", f"layers={layers}", "--nproc", ranks)
+    assert done.returncode == 5
+    # Tokens, positions, per layer four matrices of 12 d^2 with biases of 9 d and two norms of 4 d, and the last norm.
+    parameters = 16384 * d + 32 * d + layers * (12 * d * d + 13 * d) + 2 * d
+    needed = parameters * 4 * 4 * ranks / 2**30  # Adam: gradients and two moments
+    assert f"(training.model): {parameters} parameters with their gradients and what the optimizer keeps" in done.stderr, done.stderr
+    assert f" take {needed:.1f} GiB on {ranks} rank" in done.stderr, done.stderr
+
+
+GPT = ("--mode", "pretrain", "--model", "gpt", "--model-option", "dim=4", "--model-option", "layers=1", "--model-option", "heads=1")
+SHORT = ("--max-tokens", "4", "--epochs", "1", "--valid", "none", "--nproc", "1")
+
+
+def test_tokens_and_text_are_not_mixed_by_a_parent(daemon, tmp_path):
+    (np.arange(401, dtype=np.uint16) % 50).tofile(tmp_path / "d.bin")
+    (tmp_path / "d.txt").write_text("the cat sat\n" * 20)
+    tokens, text = ("--data", tmp_path / "d.bin"), ("--data", tmp_path / "d.txt")
+    of_tokens = daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50")
+    of_text = daemon.train(*GPT, *SHORT, *text, "--tokenizer", "bytes")
+    for parent, data, message in (
+        (of_tokens, text, f"(training.init_from): it was trained on token files and cannot read the text of {tmp_path}/d.txt: name a .bin file"),
+        (of_text, tokens, f"(training.init_from): its tokenizer is bytes, whose numbers are not those of {tmp_path}/d.bin: name text"),
+    ):
+        for source in (parent, daemon.checkpoint(parent)):
+            done = daemon.run("submit", *GPT, *SHORT, *data, "--init-from", source)
+            assert done.returncode == 5 and message in done.stderr, done.stderr
+    daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50", "--init-from", of_tokens)
+    daemon.train(*GPT, *SHORT, *tokens, "--init-from", daemon.checkpoint(of_tokens))
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_text)
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_text, "--tokenizer", "bytes")
+
+
+def test_another_tokenizer_than_the_parents(daemon, tmp_path):
+    (tmp_path / "d.bin").write_bytes((np.arange(401, dtype=np.uint16) % 50).tobytes())
+    (tmp_path / "d.txt").write_text("the cat sat\n" * 20)
+    tokens, text = ("--data", tmp_path / "d.bin"), ("--data", tmp_path / "d.txt")
+    of_tokens = daemon.train(*GPT, *SHORT, *tokens, "--vocab-size", "50")
+    of_words = daemon.train(*GPT, *SHORT, *text)  # 3 words and 3 special tokens
+    for parent, args, message in (
+        (of_tokens, (*tokens, "--vocab-size", "60"), "(training.data.vocab_size): 60, but the vocabulary of init_from has 50 entries"),
+        (of_words, (*text, "--vocab-size", "1000"), "(training.data.vocab_size): 1000, but the vocabulary of init_from has 6 entries"),
+        (of_words, (*text, "--tokenizer", "bytes"), "(training.data.tokenizer): bytes is not the tokenizer that init_from was trained with (words)"),
+    ):
+        for source in (parent, daemon.checkpoint(parent)):
+            done = daemon.run("submit", *GPT, *SHORT, *args, "--init-from", source)
+            assert done.returncode == 5 and message in done.stderr, done.stderr
+    # The same is fine: 16384 is what the parent asked for.
+    daemon.train(*GPT, *SHORT, *text, "--init-from", of_words, "--tokenizer", "words", "--vocab-size", "16384")
+    child = daemon.train(*GPT, *SHORT, *text, "--init-from", daemon.checkpoint(of_words))
+    daemon.train(*GPT, *SHORT, *text, "--init-from", child)
+
+
 def test_resume_of_a_running_job(daemon):
     job = daemon.submit("--mode", "pretrain", "--batch-size", "512")
     daemon.wait_step(job, 1)

@@ -1,6 +1,8 @@
 #include "worker/checkpoint/pt_file.h"
 
 #include <cstring>
+#include <set>
+#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -93,6 +95,9 @@ absl::Status PtFile::Parse() {
   if (!tensors.ok()) return Wrong(absl::StrCat(pickle->name, ": ", std::string(tensors.status().message())));
   tensors_ = *std::move(tensors);
   uint64_t total = 0;
+  // One tensor may be a small view of a storage, which is unpacked as a whole.
+  uint64_t unpacked = 0;
+  std::set<std::string_view> storages;
   const uint64_t most = zip_.file_bytes() * kMaxGrowth + kFreeGrowth;
   for (const StoredTensor& tensor : tensors_) {
     const std::string shown = EscapeControls(tensor.name);
@@ -103,6 +108,14 @@ absl::Status PtFile::Parse() {
     if (entry->bytes != tensor.storage_bytes) {
       return Wrong(absl::StrCat("tensor \"", shown, "\": the entry ", EscapeControls(entry->name), " has ",
                                 entry->bytes, " bytes instead of ", tensor.storage_bytes));
+    }
+    if (storages.insert(entry->name).second) {
+      if (entry->bytes > most - unpacked) {
+        return Wrong(absl::StrCat("tensor \"", shown, "\": with the entry ", EscapeControls(entry->name), " of ",
+                                  entry->bytes, " bytes its storages would take more than ", most, " bytes, ",
+                                  kMaxGrowth, " times those of the file; refused"));
+      }
+      unpacked += entry->bytes;
     }
     if (tensor.bytes > most - total) {
       return Wrong(absl::StrCat("its tensors would take more than ", most, " bytes, ", kMaxGrowth,

@@ -100,6 +100,20 @@ TEST_F(PtFileTest, AnExpandedTensorIsNoBomb) {
   EXPECT_THAT(ErrorOf(WithPickle(pickle)), HasSubstr("times those of the file; refused"));
 }
 
+// 4 bytes of a storage that unpacks to 80 MiB: 64 MiB and 16 times the file's bytes are allowed.
+TEST_F(PtFileTest, AViewOfAPackedStorageIsNoBomb) {
+  constexpr uint32_t kUnpacked = 80 << 20;
+  std::string bytes = WithPickle(Floats(kUnpacked / 4, {1}), 100'000);
+  const std::string size = LittleEndian(kUnpacked);
+  // APPNOTE.TXT 4.3.7 and 4.3.12: method and unpacked size in the local header and in the directory.
+  const size_t local = bytes.rfind("PK\x03\x04");
+  const size_t central = bytes.rfind("PK\x01\x02");
+  bytes[local + 8] = bytes[central + 10] = 8;
+  bytes.replace(local + 22, 4, size).replace(central + 24, 4, size);
+  EXPECT_THAT(ErrorOf(bytes), HasSubstr("tensor \"a\": with the entry archive/data/0 of 83886080 bytes its storages "
+                                        "would take more than "));
+}
+
 TEST_F(PtFileTest, OtherFiles) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("no .pt file"));
   EXPECT_THAT(ErrorOf("\x80\x02}."), HasSubstr("before PyTorch 1.6"));

@@ -38,6 +38,20 @@ class ArrayFilesTest : public DataTest {
   DataSpec spec_;
 };
 
+// 9 MB of zeros in some 10 KB: only the header is read, so what will be held out is not counted.
+TEST_F(ArrayFilesTest, TheProbeGoesByTheUnpackedSize) {
+  spec_.valid = "";
+  spec_.source = WriteGz("large.idx.gz", Idx(8, {12000, 784}, std::string(12000 * 784, '\0')));
+  const Probe large = ProbeDataset(spec_, 1);
+  ASSERT_TRUE(large.problems.empty()) << large.problems[0].text;
+  EXPECT_EQ(large.rows, 12000);
+  EXPECT_FALSE(large.complete);
+  spec_.source = WriteGz("small.idx.gz", Idx(8, {100, 784}, std::string(100 * 784, '\0')));
+  const Probe small = ProbeDataset(spec_, 1);
+  EXPECT_EQ(small.rows, 100);
+  EXPECT_TRUE(small.complete);
+}
+
 TEST_F(ArrayFilesTest, NpyTypes) {  // G5
   struct Case {
     const char* name;

@@ -39,6 +39,7 @@ absl::StatusOr<bool> CsvReader::Next() {
   unescaped_.clear();
   record_line_ = line_;
   if (at_ >= content_.size()) return false;
+  const size_t begin = at_;
   Outcome outcome = Outcome::kField;
   while (outcome == Outcome::kField) {
     DDP_ASSIGN_OR_RETURN(outcome, ReadField());
@@ -49,8 +50,10 @@ absl::StatusOr<bool> CsvReader::Next() {
   }
   ResolveUnescaped();
   if (width_ == 0) width_ = fields_.size();
+  // A quoted field begins behind its quote.
+  const bool empty = fields_.size() == 1 && fields_[0].value.empty() && fields_[0].offset == begin;
+  if (empty && width_ == 1) return Error("an empty line; delete it, or write \"\" for an empty field");
   if (fields_.size() != width_) {
-    const bool empty = fields_.size() == 1 && fields_[0].value.empty();
     return Error(empty ? absl::StrCat("an empty line, ", width_, " fields are needed")
                        : absl::StrCat(fields_.size(), " fields, but the header has ", width_));
   }

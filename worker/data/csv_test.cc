@@ -41,6 +41,12 @@ TEST(CsvTest, ErrorsNameTheLine) {
   EXPECT_THAT(ErrorOf("a,b\n1,2\n1,2,3\n"), HasSubstr("f.csv:3: "));
   EXPECT_THAT(ErrorOf("a,b\n1\n"), HasSubstr("f.csv:2: "));
   EXPECT_THAT(ErrorOf("a,b\n\"x\ny\",1\n1\n"), HasSubstr("f.csv:4: "));
+  EXPECT_THAT(ErrorOf("a,b\n1,2\n\n"), HasSubstr("f.csv:3: an empty line, 2 fields are needed"));
+  for (const char* empty : {"a\n1\n\n2\n", "a\r\n1\r\n\r\n2\r\n", "a\n1\n\n"}) {
+    EXPECT_EQ(ErrorOf(empty), "f.csv:3: an empty line; delete it, or write \"\" for an empty field");
+  }
+  EXPECT_THAT(ErrorOf("\na\n"), HasSubstr("f.csv:1: an empty line"));
+  EXPECT_EQ(*Parse("a\n\"\"\n2\n"), (Rows{{"a"}, {""}, {"2"}}));
   EXPECT_THAT(ErrorOf("a,b\n1,\"x\n"), HasSubstr("f.csv:2: "));
   EXPECT_THAT(ErrorOf("a,b\n1,x\"y\n"), HasSubstr("f.csv:2: "));
   EXPECT_THAT(ErrorOf(std::string_view("a\n\0\n", 4)), HasSubstr("NUL byte"));

@@ -215,6 +215,7 @@ absl::StatusOr<Dataset> ReadDataset(const DataSpec& spec, const Tokenizer* token
     }
   }
   if (raw.train.has_text) {
+    if (tokenizer != nullptr) DDP_RETURN_IF_ERROR(CheckTokenizerOf(*tokenizer, spec.source));
     DDP_ASSIGN_OR_RETURN(data.tokenizer, ChooseTokenizer(raw.train, division.train, spec, tokenizer));
   }
   const SplitMaker maker(spec, data, scale, should_stop);
@@ -229,6 +230,7 @@ absl::StatusOr<Dataset> ReadDataset(const DataSpec& spec, const Tokenizer* token
 
 absl::StatusOr<Dataset> OpenTokens(const DataSpec& spec, const Tokenizer* given) {
   DDP_RETURN_IF_ERROR(CheckFormat(spec, Format::kTokens));
+  if (given != nullptr) DDP_RETURN_IF_ERROR(CheckTokenizerOf(*given, spec.source));
   Dataset data;
   data.tokenizer = given != nullptr ? *given : Tokenizer::Ids(spec.vocab_size);
   DDP_ASSIGN_OR_RETURN(TokenData tokens, OpenTokenWindows(spec, data.tokenizer.vocab_size()));
@@ -251,6 +253,18 @@ absl::StatusOr<std::optional<Tokenizer>> NamedTokenizer(const DataSpec& spec) {
   absl::StatusOr<Tokenizer> tokenizer = Tokenizer::SentencePiece(std::move(file->content));
   if (tokenizer.ok()) return *std::move(tokenizer);
   return FieldError(kTokenizerField, absl::StrCat(path, ": ", tokenizer.status().message()));
+}
+
+absl::Status CheckTokenizerOf(const Tokenizer& tokenizer, const std::string& source) {
+  const bool tokens = FormatOf(source) == Format::kTokens;
+  if (tokens != tokenizer.reads_text()) return absl::OkStatus();
+  return FieldError(
+      kInitFromField,
+      tokens ? absl::StrCat("its tokenizer is ", std::string(tokenizer.name()), ", whose numbers are not those of ",
+                            source, ": name text as the data, or start from a job that was trained on token files")
+             : absl::StrCat("it was trained on token files and cannot read the text of ", source,
+                            ": name a .bin file of tokens of the same vocabulary as the data, or start from a job that "
+                            "was trained on text"));
 }
 
 std::string UnknownClassText(const std::string& label, size_t classes) {

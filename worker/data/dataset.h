@@ -84,6 +84,10 @@ absl::StatusOr<Dataset> LoadDataset(const DataSpec& spec, const Tokenizer* token
                                     const std::vector<std::string>& class_names,
                                     const std::function<bool()>& should_stop, const std::string& cache_folder = "");
 
+// Whether a checkpoint's tokenizer can be used on this data: text needs one that reads text, token files one of ids.
+// InvalidArgument "training.init_from: ...".
+absl::Status CheckTokenizerOf(const Tokenizer& tokenizer, const std::string& source);
+
 // One thing that is wrong with a spec, or with what it points to.
 struct DataProblem {
   std::string field;  // "training.data.source"

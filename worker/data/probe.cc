@@ -2,13 +2,16 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 #include "worker/data/array_files.h"
 #include "worker/data/dataset.h"
 #include "worker/data/fashion_mnist.h"
+#include "worker/data/idx.h"
 #include "worker/data/source.h"
 #include "worker/data/token_windows.h"
 #include "worker/data/wordnet.h"
 #include "worker/formats/input_file.h"
+#include "worker/formats/zip.h"
 
 namespace ddp {
 
@@ -85,15 +88,35 @@ absl::Status ProbeRows(const DataSpec& spec, Format format, int64_t max_rows, Pr
                          spec, probe);
 }
 
-absl::StatusOr<bool> IsSmall(const std::string& path, const char* field) {
-  const absl::StatusOr<OpenFile> file = OpenInput(path);
-  if (!file.ok()) return FieldError(field, file.status());
-  return file->size <= kSmallArrays;
+// Bytes of the arrays once they are read: what a packed file says of itself, which is what its reader takes.
+absl::StatusOr<uint64_t> UnpackedBytes(const std::string& path, Format format) {
+  if (format == Format::kIdx) {
+    DDP_ASSIGN_OR_RETURN(const NumericArray array, ReadIdx(path, /*header_only=*/true));
+    return static_cast<uint64_t>(array.size()) * BytesOf(array.type);
+  }
+  if (format == Format::kNpz) {
+    DDP_ASSIGN_OR_RETURN(const ZipReader zip, ZipReader::Open(path));
+    uint64_t most = 0;
+    for (const auto& [name, entry] : zip.entries()) most = std::max(most, entry.bytes);
+    return most;
+  }
+  DDP_ASSIGN_OR_RETURN(const OpenFile file, OpenInput(path));
+  return file.size;
+}
+
+absl::StatusOr<bool> IsSmall(const ArraySource& source, const DataSpec& spec, Format format) {
+  const absl::StatusOr<uint64_t> bytes = UnpackedBytes(source.path, format);
+  if (!bytes.ok()) return FieldError(source.path_field, bytes.status());
+  const bool has_labels = (format == Format::kIdx || format == Format::kNpy) && spec.label_kind != LabelKind::kNone;
+  if (*bytes > kSmallArrays || !has_labels || source.labels.empty()) return *bytes <= kSmallArrays;
+  const absl::StatusOr<uint64_t> of_labels = UnpackedBytes(source.labels, format);
+  if (!of_labels.ok()) return FieldError(source.labels_field, of_labels.status());
+  return *of_labels <= kSmallArrays;
 }
 
 // Small files completely; large ones by their headers, and how many samples will be held out is then not known.
 absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) {
-  const absl::StatusOr<bool> small = IsSmall(spec.source, kSourceField);
+  const absl::StatusOr<bool> small = IsSmall(TrainArrays(spec, format), spec, format);
   if (!small.ok()) return small.status();
   const absl::StatusOr<RawSamples> train = (*small ? ReadArrays : ProbeArrays)(TrainArrays(spec, format), spec, format);
   if (!train.ok()) return train.status();
@@ -109,7 +132,7 @@ absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) 
     Limit(spec, probe);
   }
   if (spec.valid.empty() || spec.valid == "none") return absl::OkStatus();
-  const absl::StatusOr<bool> small_valid = IsSmall(spec.valid, kValidField);
+  const absl::StatusOr<bool> small_valid = IsSmall(ValidArrays(spec, format), spec, format);
   if (!small_valid.ok()) return small_valid.status();
   if (*small && *small_valid) {
     return CheckSecondFile(*train, ReadArrays(ValidArrays(spec, format), spec, format), spec, probe);
@@ -121,7 +144,10 @@ absl::Status ProbeArrayFiles(const DataSpec& spec, Format format, Probe* probe) 
 }
 
 absl::Status ProbeTokens(const DataSpec& spec, Probe* probe) {
-  const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, spec.vocab_size);
+  // Open: a job that goes on has its vocabulary in its own checkpoint. This is the largest one for files of any type.
+  constexpr int64_t kAnyVocabulary = 65536;
+  const int64_t vocabulary = spec.vocab_size > 0 ? spec.vocab_size : kAnyVocabulary;
+  const absl::StatusOr<TokenData> tokens = OpenTokenWindows(spec, vocabulary);
   if (!tokens.ok()) return tokens.status();
   probe->has_text = true;
   probe->vocabulary = spec.vocab_size;

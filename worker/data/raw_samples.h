@@ -52,6 +52,7 @@ inline constexpr char kLabelsField[] = "training.data.labels";
 inline constexpr char kValidLabelsField[] = "training.data.valid_labels";
 inline constexpr char kImageShapeField[] = "training.data.image_shape";
 inline constexpr char kTokenTypeField[] = "training.data.token_type";
+inline constexpr char kInitFromField[] = "training.init_from";
 inline constexpr char kTokenizerField[] = "training.data.tokenizer";
 inline constexpr char kMaxTokensField[] = "training.data.max_tokens";
 

@@ -50,6 +50,25 @@ class TokenFilesTest : public DataTest {
   DataSpec spec_;
 };
 
+// The numbers of one vocabulary mean nothing in another.
+TEST_F(TokenFilesTest, TokenizersOfTextAndOfIdsAreNotMixed) {
+  const Tokenizer ids = Tokenizer::Ids(50);
+  const Tokenizer bytes = Tokenizer::Bytes();
+  spec_.source = TestData("gpt2.bin");
+  EXPECT_TRUE(LoadDataset(spec_, &ids, {}, nullptr).ok());
+  const absl::Status of_text = LoadDataset(spec_, &bytes, {}, nullptr).status();
+  EXPECT_EQ(of_text.message(), "training.init_from: its tokenizer is bytes, whose numbers are not those of " +
+                                   spec_.source +
+                                   ": name text as the data, or start from a job that was trained on token files");
+  spec_.source = Write("a.txt", "some text\n");
+  EXPECT_TRUE(LoadDataset(spec_, &bytes, {}, nullptr).ok());
+  const absl::Status of_ids = LoadDataset(spec_, &ids, {}, nullptr).status();
+  EXPECT_EQ(of_ids.message(), "training.init_from: it was trained on token files and cannot read the text of " +
+                                  spec_.source +
+                                  ": name a .bin file of tokens of the same vocabulary as the data, or start from a "
+                                  "job that was trained on text");
+}
+
 TEST_F(TokenFilesTest, HeadersOfLlmC) {
   for (const char* name : {"gpt2.bin", "llama3.bin"}) {
     spec_.source = TestData(name);

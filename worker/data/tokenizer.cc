@@ -73,6 +73,7 @@ std::string SpecialPiece(int32_t token) {
 
 class BytesKind : public Tokenizer::Kind {
  public:
+  std::string_view name() const override { return "bytes"; }
   int64_t vocab_size() const override { return kBytesVocabulary; }
   void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
     for (const char c : text.substr(0, max_tokens)) out->push_back(static_cast<unsigned char>(c) + kSpecialTokens);
@@ -88,6 +89,7 @@ class BytesKind : public Tokenizer::Kind {
 class WordsKind : public Tokenizer::Kind {
  public:
   explicit WordsKind(WordTable words) : words_(std::move(words)) {}
+  std::string_view name() const override { return "words"; }
   int64_t vocab_size() const override { return static_cast<int64_t>(words_.size()) + kSpecialTokens; }
   void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
     const size_t end = out->size() + max_tokens;
@@ -116,6 +118,7 @@ class WordsKind : public Tokenizer::Kind {
 class SentencePieceKind : public Tokenizer::Kind {
  public:
   explicit SentencePieceKind(std::unique_ptr<const SentencePieceModel> model) : model_(std::move(model)) {}
+  std::string_view name() const override { return "sentencepiece"; }
   int64_t vocab_size() const override { return model_->pieces() + kSpecialTokens; }
   void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const override {
     for (const int piece : model_->Encode(text, max_tokens)) {
@@ -137,6 +140,7 @@ class SentencePieceKind : public Tokenizer::Kind {
 class IdsKind : public Tokenizer::Kind {
  public:
   explicit IdsKind(int64_t vocab_size) : vocab_size_(vocab_size) {}
+  std::string_view name() const override { return "ids"; }
   int64_t vocab_size() const override { return vocab_size_; }
   void Encode(std::string_view, size_t, std::vector<int32_t>*) const override {}
   std::string Piece(int32_t token) const override { return absl::StrCat(token); }

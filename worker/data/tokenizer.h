@@ -72,6 +72,9 @@ class Tokenizer {
   static Tokenizer Ids(int64_t vocab_size);
 
   int64_t vocab_size() const { return kind_ ? kind_->vocab_size() : 0; }
+  // "words", "bytes", "sentencepiece" or "ids".
+  std::string_view name() const { return kind_ ? kind_->name() : "words"; }
+  bool reads_text() const { return name() != "ids"; }
   // Appends at most max_tokens ids; a text without a token becomes one unknown token.
   void Encode(std::string_view text, int max_tokens, std::vector<int32_t>* out) const;
 
@@ -87,6 +90,7 @@ class Tokenizer {
   class Kind {
    public:
     virtual ~Kind() = default;
+    virtual std::string_view name() const = 0;
     virtual int64_t vocab_size() const = 0;
     // As Tokenizer::Encode, but may append nothing.
     virtual void Encode(std::string_view text, size_t max_tokens, std::vector<int32_t>* out) const = 0;

@@ -50,11 +50,22 @@ size_t Model::AddBuffer(std::string name, at::Tensor values) {
   return buffers_.size() - 1;
 }
 
+namespace {
+
+// Of an outline (outline.h), which has no generator.
+at::Tensor ShapeOnly(at::IntArrayRef shape) {
+  return at::empty(shape, at::TensorOptions(at::kFloat).device(at::kMeta));
+}
+
+}  // namespace
+
 at::Tensor UniformInit(at::IntArrayRef shape, double bound, const at::Generator& generator) {
+  if (!generator.defined()) return ShapeOnly(shape);
   return at::empty(shape, at::kFloat).uniform_(-bound, bound, generator);
 }
 
 at::Tensor NormalInit(at::IntArrayRef shape, double std, const at::Generator& generator) {
+  if (!generator.defined()) return ShapeOnly(shape);
   return at::empty(shape, at::kFloat).normal_(0, std, generator);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/text.h"
+#include "worker/models/outline.h"
 
 // The models, a line each: name, what it reads, its maker (in the model's own file), the objectives it can be trained
 // with.
@@ -67,6 +68,19 @@ std::string ObjectiveNames(const std::vector<Objective>& objectives) {
                        [](std::string* out, Objective objective) { out->append(ObjectiveName(objective)); });
 }
 
+ModelResult Make(const std::string& name, const ModelOptions& options, const ModelShape& shape,
+                 const at::Generator& generator) {
+  absl::StatusOr<const Entry*> entry = Find(name);
+  if (!entry.ok()) return entry.status();
+  const auto& objectives = (*entry)->objectives;
+  if (std::find(objectives.begin(), objectives.end(), shape.objective) == objectives.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("training.objective: the model '", name, "' cannot be trained with ",
+                                                   ObjectiveName(shape.objective), "; it can with ",
+                                                   ObjectiveNames(objectives)));
+  }
+  return (*entry)->make(options, shape, generator);
+}
+
 }  // namespace
 
 absl::StatusOr<InputKind> ModelInput(const std::string& name) {
@@ -78,15 +92,14 @@ absl::StatusOr<InputKind> ModelInput(const std::string& name) {
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const std::string& name,
                                                  const std::map<std::string, std::string>& options,
                                                  const ModelShape& shape, uint64_t seed) {
-  absl::StatusOr<const Entry*> entry = Find(name);
-  if (!entry.ok()) return entry.status();
-  const auto& objectives = (*entry)->objectives;
-  if (std::find(objectives.begin(), objectives.end(), shape.objective) == objectives.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("training.objective: the model '", name, "' cannot be trained with ",
-                                                   ObjectiveName(shape.objective), "; it can with ",
-                                                   ObjectiveNames(objectives)));
-  }
-  return (*entry)->make(options, shape, at::detail::createCPUGenerator(seed));
+  return Make(name, options, shape, at::detail::createCPUGenerator(seed));
+}
+
+absl::StatusOr<std::unique_ptr<Model>> MakeOutline(const std::string& name,
+                                                   const std::map<std::string, std::string>& options,
+                                                   const ModelShape& shape) {
+  // Rigs have a few weights and draw them in their own way.
+  return Make(name, options, shape, IsRig(name) ? at::detail::createCPUGenerator(0) : at::Generator());
 }
 
 }  // namespace ddp

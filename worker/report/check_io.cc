@@ -15,6 +15,7 @@ absl::StatusOr<CheckInput> ParseCheckRequest(const std::string& serialized) {
   if (input.parent_only) return input;
   DDP_ASSIGN_OR_RETURN(input.training, TrainingFromProto(request.spec()));
   input.world_size = request.spec().resources().nproc();
+  input.cuda = request.spec().resources().device() == v1::DEVICE_CUDA;
   return input;
 }
 

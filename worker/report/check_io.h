@@ -17,6 +17,7 @@ namespace ddp {
 struct CheckInput {
   TrainingConfig training;
   int world_size = 1;
+  bool cuda = false;
   std::string init_path;
   bool parent_only = false;  // only tell what init_path, a checkpoint folder, was made with
 };

@@ -67,7 +67,7 @@ DataSpec DataFromProto(const v1::Data& data, Objective objective) {
   DataSpec spec;
   spec.source = data.source();
   spec.valid = data.valid();
-  spec.valid_fraction = data.valid_fraction();
+  if (data.has_valid_fraction()) spec.valid_fraction = data.valid_fraction();
   spec.text_column = data.text_column();
   spec.feature_columns.assign(data.feature_columns().begin(), data.feature_columns().end());
   spec.label_column = data.label_column();
@@ -104,8 +104,9 @@ absl::StatusOr<TrainingConfig> TrainingFromProto(const v1::JobSpec& spec) {
   config.weight_decay = t.weight_decay();
   config.momentum = t.momentum();
   config.schedule = ScheduleFromProto(t.schedule());
-  config.step_size = t.step_size();
-  config.gamma = t.gamma();
+  // Unset: without effect here (FillDefaults).
+  if (t.has_step_size()) config.step_size = t.step_size();
+  if (t.has_gamma()) config.gamma = t.gamma();
   config.seed = t.seed();
   config.checkpoint_every = t.checkpoint_every();
   config.keep = t.keep();
@@ -121,9 +122,9 @@ absl::StatusOr<TrainingConfig> TrainingFromProto(const v1::JobSpec& spec) {
   config.best_metric = t.best_metric();
   config.patience = t.patience();
   config.watch_every = t.watch_every();
-  config.beta1 = t.beta1();
-  config.beta2 = t.beta2();
-  config.eps = t.eps();
+  if (t.has_beta1()) config.beta1 = t.beta1();
+  if (t.has_beta2()) config.beta2 = t.beta2();
+  if (t.has_eps()) config.eps = t.eps();
   if (config.epochs < 1 || config.batch_size < 1 || !(config.lr > 0) || config.step_size < 1 || config.keep < 1) {
     return absl::InvalidArgumentError(
         "the launch spec is not complete: epochs, batch_size, lr, step_size or keep is unset");

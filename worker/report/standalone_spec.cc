@@ -105,6 +105,7 @@ absl::Status Complete(v1::JobSpec& spec, const StandaloneOptions& options,
   CheckInput input;
   DDP_ASSIGN_OR_RETURN(input.training, TrainingFromProto(spec));
   input.init_path = *init_path;
+  input.cuda = spec.resources().device() == v1::DEVICE_CUDA;
   const CheckOutput output = check(input);
   violations.Add(output);
   *notices = output.notices;
