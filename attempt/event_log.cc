@@ -10,18 +10,47 @@
 
 namespace ddp {
 
-absl::StatusOr<EventLog> EventLog::Open(const std::string& attempt_dir, Clock& clock) {
+namespace {
+
+bool CanBeLost(const v1::RunnerEvent& event) {
+  return event.from_rank().event().has_metrics() || event.from_rank().event().has_progress();
+}
+
+}  // namespace
+
+absl::StatusOr<EventLog> EventLog::Open(const std::string& attempt_dir, Clock& clock, size_t kept_bytes) {
   const std::string path = absl::StrCat(attempt_dir, "/", kEventLogName);
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoStatus(errno, absl::StrCat("cannot make ", path));
-  return EventLog(std::move(fd), clock);
+  return EventLog(std::move(fd), clock, kept_bytes);
 }
 
 absl::Status EventLog::Append(v1::RunnerEvent event) {
+  if (pending_.size() >= kept_bytes_ && CanBeLost(event)) {
+    const absl::Status status = Flush();
+    if (!status.ok()) {
+      ++lost_;
+      return status;
+    }
+  }
+  if (lost_ > 0) Keep(LostNotice());
+  lost_ = 0;
+  Keep(std::move(event));
+  return Flush();
+}
+
+void EventLog::Keep(v1::RunnerEvent event) {
   event.set_seq(++seq_);
   event.set_time(absl::ToDoubleSeconds(clock_->Now() - absl::UnixEpoch()));
   pending_ += EncodeFrame(event.SerializeAsString());
-  return Flush();
+}
+
+v1::RunnerEvent EventLog::LostNotice() const {
+  v1::RunnerEvent event;
+  event.mutable_from_rank()->mutable_event()->mutable_notice()->set_text(absl::StrCat(
+      "lost reports of metrics and progress: ", lost_, ". ", kEventLogName, " could not be written for so long that ",
+      kept_bytes_ >> 20, " MiB of it waited; make room on the disk"));
+  return event;
 }
 
 absl::Status EventLog::Flush() {

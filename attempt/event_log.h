@@ -22,12 +22,14 @@ inline constexpr char kLaunchName[] = "launch.pb";
 inline constexpr char kLockName[] = "runner.lock";
 
 // Writes. Not thread-safe. Numbers and times the events. What cannot be written now (a full disk) is kept and tried
-// again with the next event.
+// again with the next event. Once kept_bytes of it wait, reports of metrics and progress are let go, so that training
+// may go on for as long as it takes to make room; a notice says how many they were. All else is always kept.
 class EventLog {
  public:
-  static absl::StatusOr<EventLog> Open(const std::string& attempt_dir, Clock& clock);
+  static constexpr size_t kKeptBytes = size_t{64} << 20;
+  static absl::StatusOr<EventLog> Open(const std::string& attempt_dir, Clock& clock, size_t kept_bytes = kKeptBytes);
 
-  // Takes an event without seq and time. OK: it is in the file, and so are all before it.
+  // Takes an event without seq and time. OK: it is in the file, and so are all before it that were not let go.
   absl::Status Append(v1::RunnerEvent event);
   // Tries again to write what is kept.
   absl::Status Flush();
@@ -35,7 +37,11 @@ class EventLog {
   uint64_t written_seq() const { return written_seq_; }
 
  private:
-  EventLog(UniqueFd fd, Clock& clock) : fd_(std::move(fd)), clock_(&clock) {}
+  EventLog(UniqueFd fd, Clock& clock, size_t kept_bytes)
+      : fd_(std::move(fd)), clock_(&clock), kept_bytes_(kept_bytes) {}
+
+  void Keep(v1::RunnerEvent event);
+  v1::RunnerEvent LostNotice() const;
 
   UniqueFd fd_;
   Clock* clock_;
@@ -43,6 +49,8 @@ class EventLog {
   uint64_t written_seq_ = 0;
   int64_t size_ = 0;     // of what has been written; pending_ goes on there, perhaps inside a frame
   std::string pending_;  // not written yet
+  size_t kept_bytes_;
+  int64_t lost_ = 0;  // reports that were let go since the last event that was kept
 };
 
 // Reads a file that may still grow, from the beginning. Not thread-safe.

@@ -1,5 +1,6 @@
 #include "attempt/event_log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -102,6 +103,47 @@ TEST_F(EventLogTest, HalfAFrameIsNeverFollowedByAWholeOne) {
     EXPECT_EQ((*event)->from_rank().event().notice().text(), expected.back());
   }
   EXPECT_EQ(ReadAll(), expected);
+}
+
+// A disk that stays full: what waits is bounded, what tells the attempt's course is kept all the same.
+TEST_F(EventLogTest, ReportsAreLetGoWhenTooMuchWaits) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const auto report = [](const std::string& series) {
+    v1::RunnerEvent event;
+    event.mutable_from_rank()->mutable_event()->mutable_metrics()->add_columns()->set_series(series);
+    return event;
+  };
+  v1::RunnerEvent progress;
+  progress.mutable_from_rank()->mutable_event()->mutable_progress()->set_step(3);
+  auto log = EventLog::Open(dir_, Clock::System(), /*kept_bytes=*/1 << 20);
+  ASSERT_TRUE(log.ok());
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit none{0, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  EXPECT_FALSE(log->Append(report(std::string(1 << 20, 'a'))).ok());  // fills what may wait
+  EXPECT_FALSE(log->Append(report("lost")).ok());
+  EXPECT_FALSE(log->Append(progress).ok());
+  EXPECT_FALSE(log->Append(Notice("a checkpoint failed")).ok());
+  EXPECT_FALSE(log->Append(report("lost")).ok());
+  setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_TRUE(log->Append(report("b")).ok());
+  EXPECT_EQ(log->written_seq(), 5u);
+
+  EventLogReader reader(dir_);
+  std::vector<v1::RunnerEvent> events;
+  for (auto event = reader.Next(); event.ok() && *event; event = reader.Next()) events.push_back(**event);
+  ASSERT_EQ(events.size(), 5u);
+  for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].seq(), i + 1);
+  const auto text = [&events](size_t i) { return events[i].from_rank().event().notice().text(); };
+  EXPECT_EQ(events[0].from_rank().event().metrics().columns(0).series().size(), size_t{1} << 20);
+  EXPECT_EQ(
+      text(1),
+      "lost reports of metrics and progress: 2. events.log could not be written for so long that 1 MiB of it waited; "
+      "make room on the disk");
+  EXPECT_EQ(text(2), "a checkpoint failed");
+  EXPECT_THAT(text(3), ::testing::StartsWith("lost reports of metrics and progress: 1. "));
+  EXPECT_EQ(events[4].from_rank().event().metrics().columns(0).series(), "b");
 }
 
 }  // namespace
