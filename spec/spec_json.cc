@@ -3,7 +3,9 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -42,11 +44,17 @@ absl::Status CheckEnum(const google::protobuf::EnumDescriptor& type, const std::
 // Protobuf's own parser says nothing of what would be right instead. Everything that is not looked at here, it refuses.
 absl::Status CheckNames(const json& object, const Descriptor& type, const std::string& prefix) {
   if (!object.is_object()) return absl::OkStatus();
+  std::set<const FieldDescriptor*> seen;
   for (const auto& [name, value] : object.items()) {
     const FieldDescriptor* field = FindField(type, name);
     if (field == nullptr) return Refuse(prefix, UnknownField(type, name));
     const std::string path = absl::StrCat(prefix, prefix.empty() ? "" : ".", field->name());
+    if (!seen.insert(field).second) return Refuse(path, "is there twice: leave one out");
     if (field->is_map()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL && !value.is_boolean() && !value.is_null()) {
+      return Refuse(path, absl::StrCat("must be true or false, got ",
+                                       Excerpt(value.is_string() ? value.get<std::string>() : value.dump())));
+    }
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       DDP_RETURN_IF_ERROR(CheckNames(value, *field->message_type(), path));
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM && value.is_string()) {
@@ -56,9 +64,31 @@ absl::Status CheckNames(const json& object, const Descriptor& type, const std::s
   return absl::OkStatus();
 }
 
+// Of names that are there twice in one object, parsers take the last value and say nothing.
+class RepeatedName {
+ public:
+  bool operator()(int /*depth*/, json::parse_event_t event, const json& value) {
+    if (event == json::parse_event_t::object_start) names_.emplace_back();
+    if (event == json::parse_event_t::object_end) names_.pop_back();
+    if (event == json::parse_event_t::key && !names_.back().insert(value.get<std::string>()).second && found_.empty()) {
+      found_ = value.get<std::string>();
+    }
+    return true;
+  }
+  const std::string& found() const { return found_; }
+
+ private:
+  std::vector<std::set<std::string>> names_;  // of the objects that are open
+  std::string found_;
+};
+
 absl::StatusOr<json> Parse(const std::string& text) {
   try {
-    return json::parse(text);
+    RepeatedName repeated;
+    json root = json::parse(text, std::ref(repeated));
+    if (repeated.found().empty()) return root;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the name ", Excerpt(repeated.found()), " is there twice in one object: leave one out"));
   } catch (const json::parse_error& e) {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string what = e.what();

@@ -39,6 +39,19 @@ TEST(SpecJsonTest, WhatIsWrongIsNamedWithItsPath) {
   EXPECT_THAT(ErrorOf(R"({"training": 3})"), HasSubstr("training"));
 }
 
+// Protobuf's own parser takes the last of two and "no" for false.
+TEST(SpecJsonTest, NothingIsThereTwiceOrReadAsSomethingElse) {
+  EXPECT_EQ(ErrorOf(R"({"training": {"lr": 1, "epochs": 2, "lr": 3}})"),
+            "the name \"lr\" is there twice in one object: leave one out");
+  EXPECT_EQ(ErrorOf(R"({"training": {"model": {"options": {"dim": "8", "dim": "9"}}}})"),
+            "the name \"dim\" is there twice in one object: leave one out");
+  EXPECT_EQ(ErrorOf(R"({"name": "x", "training": {"batch_size": 1, "batchSize": 2}})"),
+            "training.batch_size: is there twice: leave one out");
+  EXPECT_EQ(ErrorOf(R"({"name": "x", "training": {"model": {"name": "mlp"}, "data": {}}})"), "");
+  EXPECT_EQ(ErrorOf(R"({"training": {"nesterov": "no"}})"), "training.nesterov: must be true or false, got \"no\"");
+  EXPECT_EQ(ErrorOf(R"({"training": {"nesterov": true}})"), "");
+}
+
 TEST(SpecJsonTest, NoJson) {
   EXPECT_THAT(ErrorOf("{\n\"name\": x}"), HasSubstr("is no JSON: parse error at line 2, column 9"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("is no JSON"));
