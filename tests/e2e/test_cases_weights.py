@@ -54,6 +54,10 @@ def test_d5_another_number_of_classes(daemon, tmp_path):
     some = blobs(tmp_path / "some.csv", ["t7", "t3"])
     child = daemon.train(*blobs_job(some, "--epochs", 1, "--init-from", parent))
     assert "loaded 4 of 4 tensors" in daemon.events(child)
+    # So they do when another layer than the head starts fresh.
+    child = daemon.train(*blobs_job(some, "--epochs", 1, "--init-from", parent, "--reinit", "layers.0.*"))
+    assert "loaded 2 of 4 tensors; fresh: layers.0.weight, layers.0.bias" in daemon.events(child)
+    assert model_of(daemon, child)["layers.1.weight"].shape == (10, 8)
 
 
 # ---- G: data

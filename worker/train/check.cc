@@ -176,8 +176,12 @@ CheckOutput CheckSpec(const CheckInput& input) {
   }
   if (!output.violations.empty()) return output;
 
-  const std::vector<std::string> kept = KeptClasses(parent, training);
-  CheckLabels(probe.labels, kept.empty() ? probe.class_names : kept, &output);
+  const absl::StatusOr<std::vector<std::string>> kept = KeptClasses(parent, training);
+  if (!kept.ok()) {
+    Add(output, "training.init_from", std::string(kept.status().message()));
+    return output;
+  }
+  CheckLabels(probe.labels, kept->empty() ? probe.class_names : *kept, &output);
   if (!output.violations.empty()) return output;
   const ModelShape shape = ShapeFor(training, probe, has_parent ? &parent : nullptr);
   const absl::StatusOr<std::unique_ptr<Model>> model = MakeOutline(training.model_name, training.model_options, shape);

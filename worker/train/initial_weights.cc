@@ -145,6 +145,15 @@ absl::StatusOr<LoadPlan> PlanLoad(const std::vector<TensorShape>& model, const s
   return plan;
 }
 
+bool StartsHeadFresh(const Model& model, const std::vector<std::string>& reinit) {
+  std::vector<std::string> head;
+  for (const std::string& name : model.parameter_names()) {
+    if (HasPrefix(name, model.TaskPrefixes())) head.push_back(name);
+  }
+  return !head.empty() &&
+         std::all_of(head.begin(), head.end(), [&](const std::string& name) { return MatchesAny(name, reinit); });
+}
+
 std::string WeightsFile(const std::string& init_path) {
   return absl::EndsWith(init_path, ".safetensors") ? init_path : absl::StrCat(init_path, "/model.safetensors");
 }

@@ -42,6 +42,9 @@ absl::StatusOr<LoadPlan> LoadInitialWeights(const std::string& path, const std::
 absl::StatusOr<LoadPlan> CheckInitialWeights(const std::string& path, const std::vector<std::string>& reinit,
                                              const Model& model);
 
+// Whether `reinit` starts all of what the model has for its objective only (Model::TaskPrefixes) fresh.
+bool StartsHeadFresh(const Model& model, const std::vector<std::string>& reinit);
+
 // The safetensors file that an init path means.
 std::string WeightsFile(const std::string& init_path);
 

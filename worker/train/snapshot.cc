@@ -12,6 +12,8 @@
 #include "worker/checkpoint/folder.h"
 #include "worker/formats/safetensors.h"
 #include "worker/kernels/stream_copy.h"
+#include "worker/models/outline.h"
+#include "worker/train/initial_weights.h"
 #include "worker/train/tensor_file.h"
 
 namespace ddp {
@@ -190,9 +192,11 @@ absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder) {
   }
 }
 
-std::vector<std::string> KeptClasses(const SnapshotInfo& from, const TrainingConfig& training) {
-  const bool kept = from.objective == Objective::kClassification && training.reinit.empty();
-  return kept ? from.class_names : std::vector<std::string>();
+absl::StatusOr<std::vector<std::string>> KeptClasses(const SnapshotInfo& from, const TrainingConfig& training) {
+  if (from.objective != Objective::kClassification) return std::vector<std::string>();
+  DDP_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
+                       MakeOutline(from.model_name, from.model_options, from.shape));
+  return StartsHeadFresh(*model, training.reinit) ? std::vector<std::string>() : from.class_names;
 }
 
 absl::Status LoadExactly(const std::string& path, const NamedTensors& into) {

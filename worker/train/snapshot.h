@@ -73,9 +73,9 @@ absl::StatusOr<std::string> WriteSnapshot(const WorkerConfig& config, const Snap
 // Of a committed folder.
 absl::StatusOr<SnapshotInfo> ReadSnapshotInfo(const std::string& folder);
 
-// The classes that training goes on with from there: the checkpoint's, in their order, if it has a head for them that
-// is kept. Empty: those of the data.
-std::vector<std::string> KeptClasses(const SnapshotInfo& from, const TrainingConfig& training);
+// The classes that training goes on with from there: the checkpoint's, in their order, if it has a head for them of
+// which anything is kept. Empty: those of the data.
+absl::StatusOr<std::vector<std::string>> KeptClasses(const SnapshotInfo& from, const TrainingConfig& training);
 
 // Copies the file's tensors into the given ones: the same names, shapes and types on both sides, or an error that says
 // which differ.

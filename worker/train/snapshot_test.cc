@@ -74,5 +74,27 @@ TEST_F(SnapshotTest, WithoutAnyBestThereIsNoNote) {
   EXPECT_FALSE(Exists(BestPath()));
 }
 
+// An mlp of two layers, of which layers.1 is the head.
+TEST(KeptClassesTest, AHeadOfWhichAnythingIsKeptKeepsItsClasses) {
+  SnapshotInfo from;
+  from.model_name = "mlp";
+  from.model_options = {{"hidden", "4"}};
+  from.objective = Objective::kClassification;
+  from.shape = {.objective = Objective::kClassification, .features = 2, .classes = 2};
+  from.class_names = {"b", "a"};
+  const auto kept = [&from](const std::vector<std::string>& reinit) {
+    TrainingConfig training;
+    training.reinit = reinit;
+    return KeptClasses(from, training).value();
+  };
+  EXPECT_THAT(kept({}), ElementsAre("b", "a"));
+  EXPECT_THAT(kept({"layers.0.*"}), ElementsAre("b", "a"));
+  EXPECT_THAT(kept({"layers.1.bias"}), ElementsAre("b", "a"));
+  EXPECT_THAT(kept({"layers.1.*"}), ElementsAre());
+  EXPECT_THAT(kept({"*.weight", "*.bias"}), ElementsAre());
+  from.objective = from.shape.objective = Objective::kRegression;
+  EXPECT_THAT(kept({}), ElementsAre());
+}
+
 }  // namespace
 }  // namespace ddp

@@ -124,7 +124,7 @@ class Attempt {
     const bool has_tokenizer = !from.tokenizer.empty();
     if (has_tokenizer) tokenizer = OrNoRetry(Tokenizer::FromJson(from.tokenizer));
     absl::StatusOr<Dataset> data = LoadDataset(
-        config_.training.data, has_tokenizer ? &tokenizer : nullptr, KeptClasses(from, config_.training),
+        config_.training.data, has_tokenizer ? &tokenizer : nullptr, OrNoRetry(KeptClasses(from, config_.training)),
         [this] { return link_.stop_requested(); }, config_.token_cache);
     if (!data.ok() && absl::IsCancelled(data.status())) return;  // Run asks all ranks next
     data_ = OrNoRetry(std::move(data));
