@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -154,6 +155,27 @@ def test_c9_resume_of_the_same_job_on_fewer_ranks(daemon, tmp_path):
     right = [sorted(batch) for epoch in range(epochs) for batch in batches(23, 5, epoch)]
     assert [[i for i in range(23) if counts[i]] for counts in steps.values()] == right
     assert {count for counts in steps.values() for count in counts} == {0, 1}
+
+
+def test_resume_refuses_data_that_has_changed(daemon, tmp_path):
+    data = index_csv(tmp_path / "d.csv", 40)
+    job = daemon.submit(*index_job(data, *FROZEN, "--valid", "none", "--batch-size", 4, "--epochs", 100_000, "--nproc", 1))
+    daemon.wait_step(job, 3)
+    daemon.ctl("pause", job)
+    saved = daemon.checkpoint(job)
+    index_csv(data, 40, target=lambda i: i)
+    daemon.ctl("resume", job)
+    assert daemon.wait(job) == "FAILED"
+    found = daemon.job(job)
+    then = json.loads((saved / "state.json").read_text())["data_fingerprint"]
+    message = found["attempts"][-1]["failure"]["message"]
+    now = re.search(r"fingerprint (\w+) then, (\w+) now", message)
+    assert now and now[1] == then != now[2] and "training.data.source: the data has changed" in message, message
+    assert len(found["attempts"]) == 2  # another try would meet the same data
+    index_csv(data, 40)
+    daemon.ctl("resume", job)
+    daemon.wait_step(job, int(found["checkpoint_step"]) + 3)
+    daemon.ctl("cancel", job)
 
 
 def test_resume_on_more_ranks_than_samples(daemon, tmp_path):

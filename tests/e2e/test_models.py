@@ -116,6 +116,31 @@ def test_resnet18_trains_as_torchvision_does(daemon, tmp_path):
     assert "loaded 102 of 102 tensors" in daemon.events(job)
 
 
+def test_convnet_trains_as_torch_does_with_any_micro_batch(daemon, tmp_path):
+    """torch's in one piece, with the channels first; ddpd's in micro-batches, with the channels last. (Adam's first steps have
+    the size of the learning rate, also where the gradient is nothing but rounding.)"""
+    torch.manual_seed(3)
+    convs = torch.nn.ModuleList([torch.nn.Conv2d(1, 32, 3, padding=1), torch.nn.Conv2d(32, 64, 3, padding=1)])
+    twin = torch.nn.ModuleDict({"convs": convs, "head": torch.nn.Linear(64 * 7 * 7, 10)})
+    weights = tmp_path / "convnet.safetensors"
+    save_file(twin.state_dict(), weights)
+    x, y = fashion(96)
+
+    def loss_of(part):
+        h = x[part]
+        for conv in convs:
+            h = F.max_pool2d(F.relu(conv(h)), 2)
+        return F.cross_entropy(twin["head"](h.flatten(1)), y[part], reduction="sum"), len(part)
+
+    right = python_losses(96, 48, 5, loss_of, torch.optim.SGD(twin.parameters(), lr=0.05, momentum=0.9))
+    for ranks, micro_batch in [(1, 48), (1, 7), (2, 5)]:
+        job = daemon.train("--mode", "finetune", "--model", "convnet", "--data", "fashion-mnist", "--limit", 96, "--valid", "none", "--init-from",
+                           weights, "--batch-size", 48, "--micro-batch", micro_batch, "--max-steps", STEPS, "--lr", 0.05, "--optimizer", "sgd",
+                           "--momentum", 0.9, "--schedule", "constant", "--seed", 5, "--epochs", STEPS, "--nproc", ranks)
+        assert daemon.values(job, "loss") == pytest.approx(right, rel=1e-5), (ranks, micro_batch)
+    assert right[-1] < right[0]
+
+
 def test_convnet_learns_fashion_mnist(daemon):
     job = daemon.train("--mode", "finetune", "--data", "fashion-mnist", "--batch-size", 128, "--epochs", 3, "--schedule", "constant", "--nproc", 2,
                        timeout=600)

@@ -88,6 +88,14 @@ def test_any_number_of_ranks_gives_the_same_curve(daemon, case):
     assert curves[2] == pytest.approx(curves[0], rel=1e-5)
 
 
+def test_any_micro_batch_gives_the_same_curve(daemon, case):
+    """Texts are grouped by length and trimmed to the longest of the micro-batch; a rank's share is 12 samples."""
+    _, job = case
+    whole, some, each = (daemon.values(daemon.train(*job, "--nproc", 2, "--micro-batch", n), "loss") for n in (12, 5, 1))
+    assert some == pytest.approx(whole, rel=1e-5)
+    assert each == pytest.approx(whole, rel=1e-5)
+
+
 def test_two_runs_give_the_same_bits(daemon, case):
     _, job = case
     runs = [daemon.train(*job, "--nproc", 2) for _ in range(2)]

@@ -128,6 +128,38 @@ TEST(TextEncoder, LogitsAreThoseOfTheLoss) {
                    .defined());
 }
 
+// By hand: with nothing added by the layer, h is the layer norm of the token's embedding, (-1, 1) of (0, 4); the head
+// makes (-0.5, 1) of it. The hidden token's embedding (3, 1) is (1, -1) as a target. ((-1.5)^2 + 2^2) / 2 = 3.125.
+TEST(TextEncoder, EmbeddingLossByHand) {
+  auto model = Make("text-encoder", {{"dim", "2"}, {"heads", "1"}, {"layers", "1"}},
+                    {.objective = Objective::kEmbedding, .vocab = 3, .max_tokens = 2});
+  const std::map<std::string, at::Tensor> values{
+      {"embedding.weight", at::tensor({9.F, 7.F, 3.F, 1.F, 0.F, 4.F}).view({3, 2})},
+      {"encoder.norm.weight", at::ones({2})},
+      {"embedding_head.weight", at::eye(2)},
+      {"embedding_head.bias", at::tensor({0.5F, 0.F})}};
+  for (const auto& [name, parameter] : model->parameters()) {
+    const auto found = values.find(name);
+    parameter.detach().copy_(found == values.end() ? at::zeros_like(parameter) : found->second);
+  }
+  Batch batch;
+  batch.size = 1;
+  batch.tokens = at::tensor({1, 2}, at::kLong).view({1, 2});
+  batch.predict_at = at::tensor({1}, at::kLong);
+  batch.targets = at::tensor({1}, at::kLong);
+  const LossSums sums = model->Loss(batch, false);
+  EXPECT_EQ(sums.count, 1);
+  EXPECT_NEAR(sums.loss.item<double>(), 3.125, 1e-4);
+  sums.loss.backward();
+  for (const auto& [name, parameter] : model->parameters()) {
+    if (name == "embedding.weight") {  // as a target, token 1 is not trained; as a neighbour, it adds nothing here
+      EXPECT_TRUE(parameter.grad()[1].eq(0).all().item<bool>());
+    } else if (name == "embedding_head.bias") {  // 2 (prediction - target) / 2
+      EXPECT_TRUE(at::allclose(parameter.grad(), at::tensor({-1.5F, 2.F}), 1e-4));
+    }
+  }
+}
+
 TEST(TextEncoder, EvaluationDrawsNoRandomNumberAndTrainingDoes) {
   auto model = Make("text-encoder", {{"dim", "16"}, {"heads", "2"}}, {.vocab = 50, .max_tokens = 8, .classes = 3});
   Batch batch;
